@@ -24,8 +24,9 @@ class Stream:
     """The frames of a buffer. A frame is (rows, array, sources): rows are places along axis 0 that are there, sources
     the (source, number) that it was made from."""
 
-    def __init__(self, shape, rate, frames, held=False, placed=True):
+    def __init__(self, shape, rate, frames, held=False, placed=True, absent=frozenset()):
         self.shape, self.rate, self.frames, self.held = shape, rate, frames, held
+        self.absent = absent           # holes that are rows which a frame did not have: nobody lost them
         self.placed = placed           # False: rows of a window, which are those that are there, wherever they were
 
     def whole(self):
@@ -40,7 +41,7 @@ class Stream:
 
     def map(self, f, shape=None):
         frames = [None if x is None else f(k, x) for k, x in enumerate(self.frames)]
-        return Stream(shape or self.shape, self.rate, frames, self.held, self.placed)
+        return Stream(shape or self.shape, self.rate, frames, self.held, self.placed, self.absent)
 
 
 class World:
@@ -74,14 +75,15 @@ def join(w, a, b):
         x = a.frames[k] if k < len(a.frames) else None
         y = b.frames[k] if k < len(b.frames) else None
         if x is None or y is None:
-            w.beside.update(*(f[2] for f in (x, y) if f))
+            w.beside.update(*(f[2] for f, s, o in ((x, a, b), (y, b, a)) if f and not (s.held and k in o.absent)))
             out.append(None)
         elif x[0] != y[0]:
             w.lose((x[0], None, x[2] | y[2]), w.failed)
             out.append(None)
         else:
             out.append((x[0], x[1] + y[1], x[2] | y[2]))
-    return Stream(a.shape, a.rate, out, placed=a.placed and b.placed)
+    absent = {k for s, o in ((a, b), (b, a)) for k in s.absent if k in o.absent or o.held}
+    return Stream(a.shape, a.rate, out, placed=a.placed and b.placed, absent=absent)
 
 
 def carry(s, splice):
@@ -93,7 +95,7 @@ def carry(s, splice):
         else:
             before = f[1] + 2 * before if splice else f[1] + before
             out.append((f[0], before, f[2]))
-    return Stream(s.shape, s.rate, out, placed=s.placed)
+    return Stream(s.shape, s.rate, out, placed=s.placed, absent=s.absent)
 
 
 def parts(s, n):
@@ -102,8 +104,8 @@ def parts(s, n):
 
 
 class Rows(list):
-    """The places of rows; `lacks`: others were left out."""
-    lacks = False
+    """The places of rows; `lacks`: others were left out; `moved`: and nobody knows any more which."""
+    lacks = moved = False
 
 
 def together(frames):
@@ -122,20 +124,28 @@ def blocks(w, s, n, tail):
 
 
 def group(w, s, n, tail):
-    return Stream((n,) + s.shape, s.rate / n, [together(g) for g in blocks(w, s, n, tail)])
+    return Stream((n,) + s.shape, s.rate / n, [together(g) for g in blocks(w, s, n, tail)], absent=whole_blocks(s, n))
+
+
+def whole_blocks(s, n):
+    """Of n frames each, all of them absent."""
+    return {k for k, p in enumerate(parts(s, n)) if all(k * n + i in s.absent for i in range(len(p)))}
 
 
 def split(w, s):
-    out, shape = [], s.shape[1:] or (1,)
-    for f in s.frames:
+    out, shape, absent = [], s.shape[1:] or (1,), set()
+    for k, f in enumerate(s.frames):
         rows = [None] * s.shape[0]
-        if f is not None:
+        absent |= {len(out) + i for i in range(len(rows)) if (i not in f[0] if f else k in s.absent)}
+        if getattr(f and f[0], "moved", False):
+            w.lose(f, w.failed)
+        elif f is not None:
             one = len({source for source, _ in f[2]}) == len(f[2])
             w.vague |= not one
-            for i, k in enumerate(f[0]):
-                rows[k] = (list(range(shape[0])), f[1][i].reshape(shape), f[2] if one else frozenset())
+            for i, at in enumerate(f[0]):
+                rows[at] = (list(range(shape[0])), f[1][i].reshape(shape), f[2] if one else frozenset())
         out += rows
-    return Stream(shape, s.rate * s.shape[0], out)
+    return Stream(shape, s.rate * s.shape[0], out, absent=absent)
 
 
 def window(w, s, n, partial):
@@ -147,22 +157,23 @@ def window(w, s, n, partial):
             out.append(None)
         else:
             out.append(g[:2] + (f[2],))        # it stands for its newest frame
-    return Stream((n,) + s.shape, s.rate, out, placed=False)
+    return Stream((n,) + s.shape, s.rate, out, placed=False, absent=s.absent)
 
 
 def decimate(s, n):
-    return Stream(s.shape, s.rate / n, s.frames[::n], placed=s.placed)
+    return Stream(s.shape, s.rate / n, s.frames[::n], placed=s.placed, absent={k // n for k in s.absent if k % n == 0})
 
 
 def hold(s, n):
-    return Stream(s.shape, s.rate * n, [f for f in s.frames for _ in range(n)], True, s.placed)
+    return Stream(s.shape, s.rate * n, [f for f in s.frames for _ in range(n)], True, s.placed,
+                  {k * n + i for k in s.absent for i in range(n)})
 
 
 def mix(w, s, n, op, tail):
     def one(g):
         g = together(g)
         return g and (list(range(s.shape[0])), g[1].sum(0) if op == "sum" else g[1].max(0), g[2])
-    return Stream(s.shape, s.rate / n, [one(g) for g in blocks(w, s, n, tail)])
+    return Stream(s.shape, s.rate / n, [one(g) for g in blocks(w, s, n, tail)], absent=whole_blocks(s, n))
 
 
 def reduce(s, op):
@@ -179,7 +190,9 @@ def roll(w, s, by):
         if s.placed and (f[0] != list(range(len(f[0]))) or getattr(f[0], "lacks", False)):
             w.lose(f, w.failed)
             return None
-        return f[0], np.roll(f[1], by, 0), f[2]
+        rows = Rows(f[0])
+        rows.lacks = rows.moved = getattr(f[0], "lacks", False)
+        return rows, np.roll(f[1], by, 0), f[2]
     return s.map(one)
 
 

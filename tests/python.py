@@ -160,10 +160,12 @@ for name, a in {"an array": A, "big-endian": A.astype(">f4"), "Fortran's order":
 for name, a, kind, words in [
         ("f64", A.astype("f8"), TypeError, ["'camera' takes f32 (float32), not float64", "a.astype('float32')"]),
         ("bool", A > 3, TypeError, "not bool"), ("integers", A.astype(int), TypeError, "not int64"),
+        ("masked values", np.ma.masked_greater(A, 3), TypeError, "a.filled(VALUE)"),
         ("objects", A.astype(object), TypeError, "not object"), ("text", "photo", TypeError, "not <U5"),
         ("a list", A.tolist(), TypeError, "not float64: push numpy.asarray(a, 'float32')"),
         ("another object", object(), TypeError, "not object"),
         ("more rows", np.zeros((5, 6), "f4"), ValueError, "shape [4, 6], not [5, 6]"),
+        ("no columns", np.zeros((4, 0), "f4"), ValueError, "shape [4, 6], not [4, 0]"),
         ("fewer columns", np.zeros((4, 5), "f4"), ValueError, "shape [4, 6], not [4, 5]"),
         ("fewer axes", np.zeros(24, "f4"), ValueError, "shape [4, 6], not [24]"),
         ("a batch", np.zeros((9, 4, 6), "f4"), ValueError, ["not [9, 4, 6]", "push_batch()"])]:
@@ -204,6 +206,9 @@ with gp.Pipeline(text=pipe("use: scale, a: 1", top="metadata: [exposure, gain]")
             ("a number that is not listed", ValueError, ["does not list 'iso'", "'exposure', 'gain'"], A,
              {"meta": {"iso": 100}}),
             ("a number that is none", ValueError, "not finite", A, {"meta": {"gain": float("nan")}}),
+            *((f"{n} as number", ValueError, "does not hold exactly", A, {"meta": {"gain": n}})
+              for n in (2**53 + 1, -10**400, np.uint64(2**64 - 1))),
+            ("a name with a NUL", ValueError, "'\\0'", A, {"name": "a\0b"}),
             ("a text as number", TypeError, "'gain' of meta is a number, or None, not str", A, {"meta": {"gain": "a"}}),
             ("a list of numbers", TypeError, "meta is a mapping, as {'gain': 2}, not list", A, {"meta": [1, 2]}),
             ("a name that is no text", TypeError, "name is a text, not int", A, {"name": 7}),
@@ -443,6 +448,7 @@ with gp.Pipeline(text=pipe()) as p:
     camera.push(A[:2])
     camera.push(A)
     result.pull_batch(9, timeout=0.01)
+    refuses("a batch of no frames", ValueError, "one frame at least", lambda: result.pull_batch(0))
     refuses("a frame in the middle of a batch", RuntimeError, "are left", result.pull)
     check("the rest of a batch", len(result.pull_batch(9).array) == 1)
     refuses("none came in time", TimeoutError, "no frame", lambda: result.pull_batch(9, timeout=0))
@@ -521,6 +527,12 @@ except gp.Error as e:
           and len(e.messages) == 2 and "did you mean 'scale'?" in e.text and "          ^~~~~" in str(e), e)
 refuses("an error in a file", gp.Error, [path("bad.yaml") + ":1:16: error", "^"], lambda: gp.Pipeline(
     put("bad.yaml", "stages: [{use: nothing}]")))
+for text in "a$$b", "${n}", "$", "a: b", "", "\n'\"\\\\":
+    put("text.lua", "function init(stage) assert(stage.params.text == %s) end\n"
+                    "function process(f, x, y) y:copy(x) end\n" % json.dumps(text))
+    check(f"a variable is the text {text!r}", len(through([A], pipe(
+        "use: lua, script: text.lua, params: {text: '${text}'}", top="vars: {text: null}"),
+        vars={"text": text})) == 1)
 refuses("a variable that there is not", gp.Error, "vars.m=1", lambda: gp.Pipeline(text=pipe(), vars={"m": 1}))
 check("names in tracebacks", all(x.__module__ == "gpipe" for x in (gp.Error, gp.Stopped, gp.GpipeWarning)))
 warns = """

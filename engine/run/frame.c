@@ -83,6 +83,14 @@ bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part)
     return false;
 }
 
+/* A frame of `b` that stands beside an absent row is lost there, but where it is held for other rows, or another rank
+ * has them all. */
+static void drop_beside(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
+{
+    if (!p->elsewhere && !gp_is_const(b) && !b->carried && !b->follows)
+        gp_buffer_hole(p->run, b, f, GP_HOLE_DROPPED);
+}
+
 bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
@@ -111,6 +119,9 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
                               : gp_partial_shape(p->run->graph, st, in, out, errs))
                        && gp_gaps_pass(p->run->graph, st, in, gaps, out, made, errs)))
             hole = GP_HOLE_FAILED, ok = false;
+        for (int k = 0; hole == GP_HOLE_ABSENT && k < st->nin; k++)
+            if (st->in[k] >= 0 && !s->hole[st->in[k]])
+                drop_beside(p, &p->run->graph->buffer[st->in[k]], f);
         if (gp_stage_circles_back(st))
             out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
         for (int k = 0; k < st->nout; k++) {
@@ -242,6 +253,9 @@ size_t gp_frames_write_metas(gp_actorrt *p, gp_worker_view *view, int n)
 void gp_frame_write_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
 {
     gp_meta m = gp_frame_meta(p, f);
+    for (int i = 0; hole == GP_HOLE_ABSENT && i < p->nin; i++)
+        if (!gp_meta_of(p->in[i].ring, f)->hole)
+            drop_beside(p, p->in[i].ring->buffer, f);
     m.hole = hole;
     for (int o = 0; o < p->nout; o++) {
         gp_meta *to = gp_meta_of(p->out[o], f);

@@ -141,6 +141,15 @@ void gp_endpoints_end(gp_pipeline *p)
     }
 }
 
+void gp_endpoints_hand_on(gp_pipeline *to, gp_pipeline *from)
+{
+    for (int i = 0; i < from->nendpoints; i++) {
+        struct gp_endpoint *e = &from->endpoint[i];
+        if (atomic_exchange(&e->closed, false))
+            gp_push_close(gp_pipeline_input(to, e->stage->name));
+    }
+}
+
 /* ---- in a run -------------------------------------------------------- */
 
 static gp_actorrt *actor_of(gp_run *run, const struct gp_endpoint *e)
@@ -149,6 +158,12 @@ static gp_actorrt *actor_of(gp_run *run, const struct gp_endpoint *e)
     while (p->stage != e->stage)
         p++;
     return p;
+}
+
+static void close_stage(gp_actorrt *p)
+{
+    gp_host_close(p);
+    gp_eventcount_wake(&p->to_end), gp_eventcount_wake(&p->changed);       /* its threads may wait already */
 }
 
 void gp_loans_begin(gp_run *run)
@@ -163,7 +178,7 @@ void gp_loans_begin(gp_run *run)
         gp_eventcount_set_fd(&p->changed, atomic_load(&e->fd));
         set_state(e, p, RUNS);
         if (atomic_load(&e->closed))
-            gp_host_close(p);
+            close_stage(p);
         pthread_mutex_unlock(&e->lock);
     }
 }
@@ -435,10 +450,8 @@ void gp_push_close(gp_input *in)
     struct gp_endpoint *e = &in->e;
     pthread_mutex_lock(&e->lock);
     gp_actorrt *p = atomic_load(&e->actor);
-    if (p) {
-        gp_host_close(p);
-        gp_eventcount_wake(&p->to_end), gp_eventcount_wake(&p->changed);
-    }
+    if (p)
+        close_stage(p);
     atomic_store(&e->closed, p || e->state == NOT_YET || e->state == PAUSED);
     pthread_mutex_unlock(&e->lock);
 }

@@ -69,6 +69,8 @@ bool gp_endpoints_asked(const gp_pipeline *p, gp_errs *errs);
 /* From _begin on the program waits for a run; from _end on, if there was none, it does not. */
 void gp_endpoints_begin(gp_pipeline *p);
 void gp_endpoints_end(gp_pipeline *p);
+/* The paused run of `from` goes on under `to`: inputs that were closed stay so. */
+void gp_endpoints_hand_on(gp_pipeline *to, gp_pipeline *from);
 
 /* run.c: frees what a run left; accepts NULL. */
 void gp_run_destroy(gp_run *run);

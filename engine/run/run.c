@@ -546,7 +546,8 @@ gp_outcome gp_pipeline_wait(gp_pipeline *p)
     return p->outcome;
 }
 
-/* What the run goes on with besides: the table of files that are open, its threads, and what was asked of it. */
+/* What the run goes on with besides: the table of files that are open, its threads, inputs that are closed, and what
+ * was asked of it. */
 static void hand_on(gp_pipeline *to, gp_pipeline *from)
 {
     eventfd_t told;
@@ -560,6 +561,7 @@ static void hand_on(gp_pipeline *to, gp_pipeline *from)
     from->threads = NULL;
     pthread_rwlock_unlock(&from->run_lock);
     set_threads(to, threads);
+    gp_endpoints_hand_on(to, from);
     int level = atomic_exchange(&from->cancel, 0);
     if (level)
         gp_cancel(to, level), eventfd_read(from->stop_fd, &told);

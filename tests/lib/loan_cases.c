@@ -578,6 +578,9 @@ TEST(printed)
     gp_pipeline_destroy(r.p);
 }
 
+static const char two_stages[] = "depth: 4\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+                                 "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
+
 /* A paused run goes on under another pipeline, where the frames that wait are; threads that come late to the first hear
  * of it. A pipeline whose frames nobody would push is refused before the pause. */
 typedef struct goer { gp_pipeline *p, *from; gp_errs errs; gp_outcome outcome; } goer;
@@ -595,11 +598,9 @@ TEST(goes_on)
     gp_loan l;
     gp_errs errs = { .n = 0 };
     pthread_t t;
-    static const char yaml[] = "depth: 4\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
-                               "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
-    rig_start(&r[0], yaml);
-    rig_make(&r[1], yaml);
-    r[2].p = compiled(yaml);
+    rig_start(&r[0], two_stages);
+    rig_make(&r[1], two_stages);
+    r[2].p = compiled(two_stages);
     for (int i = 0; i < 3; i++)
         ck_assert(push(r[0].in, (float)i));
     ck_assert(!gp_pipeline_retune(r[2].p, r[0].p, NULL, &errs) && errs.failed);
@@ -621,6 +622,37 @@ TEST(goes_on)
     ck_assert_int_eq(gp_push_begin(r[0].in, &l, -1), GP_LOAN_PAUSED);
     ck_assert_int_eq(gp_push_begin(r[1].in, &l, -1), GP_LOAN_END);
     for (int i = 3; i-- > 0;)
+        gp_pipeline_destroy(r[i].p);
+}
+
+/* An input that is closed when a pause begins, or in it, is closed for the run that goes on, under the same pipeline or
+ * another. */
+TEST_LOOP(closed_in_a_pause, 0, 4)
+{
+    enum { BEFORE, DURING } when = _i % 2;
+    rig r[2];
+    gp_loan l;
+    pthread_t t;
+    gp_errs errs = { .n = 0 };
+    rig_start(&r[0], two_stages);
+    rig_make(&r[1], two_stages);
+    rig *to = &r[_i / 2];
+    ck_assert(push(r[0].in, 0));
+    ck_assert_msg(gp_pipeline_retune(r[1].p, r[0].p, NULL, &errs), "%s", errs.e[0].msg);
+    if (when == BEFORE)
+        gp_push_close(r[0].in);
+    gp_outcome outcome = gp_pipeline_wait(r[0].p);
+    if (when == DURING)
+        gp_push_close(r[0].in);
+    goer g = { .p = to->p, .from = r[0].p, .outcome = outcome };
+    if (outcome == GP_PAUSED) {
+        pthread_create(&t, NULL, go_on, &g);
+        while (gp_pull_begin(to->out, &l, -1) != GP_LOAN_END)
+            gp_pull_end(to->out, &l);
+        pthread_join(t, NULL);
+    }
+    ck_assert_int_eq(g.outcome, GP_DONE);
+    for (int i = 2; i-- > 0;)
         gp_pipeline_destroy(r[i].p);
 }
 
@@ -686,6 +718,18 @@ TEST(before_the_run)
     ck_assert_int_eq(s, GP_LOAN_PAUSED);
     ck_assert_int_eq(gp_pipeline_wait(r.p), GP_PAUSED);
     gp_pipeline_destroy(r.p);
+}
+
+/* An input that is closed before the run ends it, whether its threads have begun to wait or not. */
+TEST(closed_before)
+{
+    for (int i = 0; i < 300; i++) {
+        rig r;
+        rig_make(&r, two_stages);
+        gp_push_close(r.in);
+        ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));
+        rig_end(&r, GP_DONE);
+    }
 }
 
 /* One that runs ends with it. */

@@ -575,6 +575,46 @@ TEST_THIN(kept_numbers, 6 * sizeof kept / sizeof *kept, 1)
                   kept[c].what, (int)r.account[0].out, there, yaml);
 }
 
+/* Rows `s` and `t` of frames `a` and `b` of 2 rows each, 10 of both; the last of `b` has one. What that lacks is no
+ * loss of its own, but that of what stands beside it. */
+static const struct { const char *what, *stages; unsigned a, b; } absent[] = {
+    { "beside, on the device", "  - {use: expr, in: {x: s, y: t}, expr: x + y}\n  - {use: discard}\n", 9, 10 },
+    { "beside what is made on the device", "  - {use: scale, in: s, out: u}\n"
+      "  - {use: expr, in: {x: u, y: t}, expr: x + y}\n  - {use: discard}\n", 9, 10 },
+    { "beside, on the host", "  - {use: lua, script: left.lua, in: {x: s, y: t}, out: z}\n"
+      "  - {use: discard}\n", 9, 10 },
+    { "beside, in a sink", "  - {use: lua, script: none.lua, in: {x: s, y: t}, out: []}\n", 9, 10 },
+    { "held beside", "  - {use: reduce, op: sum, axes: [0], in: b}\n  - {use: hold, frames: 2, out: h}\n"
+      "  - {use: expr, in: {x: t, y: h}, expr: x - y}\n  - {use: discard}\n", 10, 10 },
+    { "carried beside", "  - {use: expr, in: {x: t, y: before}, out: sum, expr: x + y}\n  - {use: discard}\n", 10, 10 },
+    { "a window of one", "  - {use: window, frames: 1, partial: drop, in: t}\n  - {use: discard}\n", 10, 10 },
+    { "a window of two, of which the first has one", "  - {use: window, frames: 2, partial: drop, in: t}\n"
+      "  - {use: discard}\n", 10, 9 },
+};
+
+TEST_LOOP(absent_rows, 0, 2 * sizeof absent / sizeof *absent)
+{
+    const char *dir = pipe_dir();
+    unsigned c = (unsigned)_i / 2;
+    char yaml[1200];
+    static const float rows[20];
+    pipe_file(dir, "a.raw", rows, sizeof rows);
+    pipe_file(dir, "b.raw", rows, sizeof rows - sizeof *rows);
+    pipe_text(dir, "left.lua", "function process(frame, x, y) y:copy(x.x) end\n");
+    pipe_text(dir, "none.lua", "function process(frame, x) end\n");
+    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: [2, 1]}, b: {dtype: f32, shape: [2, 1]}%s}\nstages:\n"
+             "  - {use: read, path: a.raw, out: a}\n  - {name: other, use: read, path: b.raw, out: b}\n"
+             "  - {use: split, in: a, out: s}\n  - {name: split2, use: split, in: b, out: t}\n%s"
+             "  - {name: s_too, use: discard, in: s}\n  - {name: t_too, use: discard, in: t}\n",
+             strstr(absent[c].stages, "before") ? ", sum: {like: t}, before: {carry: sum}" : "", absent[c].stages);
+    pipe_result r = pipe_done(dir, yaml, _i % 2 ? "cpu:0-1" : on, NULL, (gp_run_options){ 0 });
+    pipe_dir_remove(dir);
+    ck_assert_msg(r.account[0].out == absent[c].a && r.account[0].dropped == 10 - absent[c].a
+                  && r.account[1].out == absent[c].b && r.account[1].dropped == 10 - absent[c].b,
+                  "%s: %d and %d out of 10, of\n%s", absent[c].what, (int)r.account[0].out, (int)r.account[1].out,
+                  yaml);
+}
+
 /* Rows of which nobody knows any more which frames they are, or that have to be at their places; msg NULL: that is of
  * no matter. */
 #define BY_PLACE(what, stage) { what, "  - {use: group, in: x, frames: 4, out: g}\n  - {in: g, out: r, " stage "}\n" \

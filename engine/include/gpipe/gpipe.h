@@ -426,7 +426,8 @@ gp_loan_status gp_push_begin(gp_input *in, gp_loan *l, int64_t timeout_ns);
 bool gp_push_end(gp_input *in, gp_loan *l);
 /* The same of a frame that is not to be: it keeps its number, and counts as dropped. */
 bool gp_push_drop(gp_input *in, gp_loan *l);
-/* There are no more frames behind those that were begun. Before a run it is of that one. */
+/* There are no more frames behind those that were begun. Before a run it is of that one; of a paused run it is of the
+ * one that goes on, also under another pipeline. */
 void gp_push_close(gp_input *in);
 
 /* The next frame that is no hole, in the order of numbers. */

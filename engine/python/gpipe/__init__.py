@@ -7,7 +7,7 @@
 
 `run` pushes arrays into a pipeline and gives what it makes of them. `Pipeline` is for more than that: several inputs
 and outputs, threads, frames without a copy, changes while it runs. 'gpipe help python' has the rest."""
-import gc, math, operator, select, threading, time, weakref
+import gc, math, operator, os, select, threading, time, weakref
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 import numpy as np
 from . import _dlpack
@@ -33,6 +33,13 @@ def _whole(time_ns):
         return ffi.new("int64_t *", operator.index(time_ns))[0]
     except TypeError:
         raise TypeError(f"time_ns is a whole number of ns, not {type(time_ns).__name__}") from None
+
+
+def _is_exact(n):
+    try:
+        return int(float(n)) == n
+    except OverflowError:
+        return False
 
 
 def _stalled(words):
@@ -364,6 +371,8 @@ class _Port:
                                  + (f": it has {', '.join(map(repr, keys))}" if keys else ""))
             if value is not None and (isinstance(value, (str, bytes)) or not hasattr(value, "__float__")):
                 raise TypeError(f"'{key}' of meta is a number, or None, not {type(value).__name__}")
+            if isinstance(value, (int, np.integer)) and not _is_exact(int(value)):
+                raise ValueError(f"'{key}' of meta is a whole number that f64 does not hold exactly")
             out[key] = None if value is None else float(value)
             if value is not None and not math.isfinite(out[key]):
                 raise ValueError(f"'{key}' of meta is {value}, which is not finite")
@@ -399,7 +408,7 @@ class Input(_Port):
         raise Stopped()
 
     def _fits(self, shape):
-        if len(shape) != len(self.shape) or any(n > m or (n < m and k and not self._varies & 1 << k)
+        if len(shape) != len(self.shape) or any(n > m or (k and (n < m and not self._varies & 1 << k or not n))
                                                 for k, (n, m) in enumerate(zip(shape, self.shape))):
             bounds = ["<=" * bool(self._varies & 1 << k) + str(m) for k, m in enumerate(self.shape)]
             raise ValueError(f"'{self.name}' takes frames of shape [{', '.join(bounds)}], not {list(shape)}"
@@ -411,6 +420,8 @@ class Input(_Port):
         if not isinstance(a, np.ndarray):
             known = hasattr(a, "__array__") or hasattr(a, "__array_interface__")
             a = np.from_dlpack(a) if not known and hasattr(a, "__dlpack__") else np.asarray(a)
+        if np.ma.is_masked(given):
+            raise TypeError(f"'{self.name}' takes no masked values: push a.filled(VALUE)")
         if not np.can_cast(a.dtype, self.dtype, "equiv"):
             how = f"a.astype('{self.dtype}')" if hasattr(given, "astype") else f"numpy.asarray(a, '{self.dtype}')"
             raise TypeError(f"'{self.name}' takes {_NAMES[self._type.dtype]} ({self.dtype}), not {a.dtype}"
@@ -493,7 +504,11 @@ class Input(_Port):
     def close(self) -> None:
         """There are no more frames: what was pushed comes out, then the outputs end."""
         self._closed = True
-        lib.gp_push_close(self._c)
+        self._close()
+
+    def _close(self):
+        with self._pipeline._lock:                     # else the run may go on under another plan meanwhile
+            lib.gp_push_close(self._c)
 
 
 class Output(_Port):
@@ -544,6 +559,8 @@ class Output(_Port):
     def pull_batch(self, n: int, *, timeout: Optional[float] = None) -> Optional[Batch]:
         """The next n frames, by one call, without their names, times and metadata: fewer at the end, after `timeout`
         seconds for one of them, and where their shape changes. None: there are no more. For one thread at a time."""
+        if n < 1:
+            raise ValueError(f"a batch has one frame at least, not {n}")
         if self._rest is None:
             self._rest = self._pull_batch(n, timeout)
         if self._rest is None:
@@ -727,7 +744,9 @@ class Pipeline:
             return ffi.NULL
         if not isinstance(name, str):
             raise TypeError(f"name is a text, not {type(name).__name__}")
-        return self._names.setdefault(name, ffi.new("char[]", name.encode()))
+        if "\0" in name:
+            raise ValueError("a name cannot hold the character '\\0'")
+        return self._names.setdefault(name, ffi.new("char[]", os.fsencode(name)))
 
     def cancel(self) -> None:
         """Sources stop, what they have made goes through; then the outputs end. Any thread."""
@@ -823,7 +842,7 @@ class Pipeline:
     def _finish(self, level):
         c, loans = self._drained, list(self._open)
         for port in self.inputs.values():
-            lib.gp_push_close(port._c)
+            port._close()
         kept = [repr(loan) for loan in loans if loan._in_use()]
         if kept:
             level = 2                                  # so that nobody writes what is in them

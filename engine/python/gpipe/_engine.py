@@ -143,6 +143,8 @@ def setting(path, value):
         value = value.tolist()
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
+    if isinstance(value, str) and path.startswith("vars."):
+        value = value.replace("$", "$$")               # which begins no ${...}
     if not isinstance(value, str) or path.startswith("vars."):
         value = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return f"{path}={value}"
