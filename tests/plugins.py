@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """plugins.py GPIPE: the plug-ins of examples/plugins, beside the same in Python: rings with ring.py and NumPy,
 HDF5 with h5py, a camera that v4l2_fake.c plays, a filter."""
-import glob, os, resource, shutil, signal, subprocess, sys, time
+import glob, os, resource, shutil, signal, subprocess, sys, threading, time
 from kit import check, env, gpipe, path, put, spawn, total, until
 try:
     import numpy as np
@@ -97,6 +97,14 @@ def whole(frame):
 
 def run_aside(text, name, **env_more):
     return spawn("run", "--device", "cpu", put(name + ".yaml", text), stderr=subprocess.PIPE, env={**env, **env_more})
+
+
+def must_end_well(p, name):
+    """Of a writer: who reads its ring waits for it, however it ended."""
+    said = p.communicate()[1]
+    if p.returncode:
+        print(f"FAILED: {name}: {p.returncode}, {said}", flush=True)
+        os._exit(1)
 
 
 def stop(p):
@@ -208,6 +216,7 @@ def test_ring():
             p.kill(), p.wait()
             before = next_of(n)
             q = run_aside(ENDLESS.format(50, n, 32), "again")
+            threading.Thread(target=must_end_well, args=(q, "ring: killed: again"), daemon=True).start()
     check("ring: killed: whole", not torn and r.n == before + 50 and q.wait() == 0, (torn, r.n, before))
 
     n = ring("read")                   # readers come, are killed, and come again

@@ -734,7 +734,7 @@ TEST(which_provider)
     static const struct { bool here; int cuda; const char *stage, *plan, *error; } is[] = {
         { true, 1, "", "ONNX Runtime 1.23.0, CUDA\n", NULL },
         { true, 1, "", "what 'onnx' calls cannot be part of a graph", NULL },
-        { true, 1, ", provider: cuda", "launched directly", NULL },
+        { true, 1, ", provider: cuda", "no graphs", NULL },
         { true, 1, ", provider: cpu", "ONNX Runtime 1.23.0, on the CPU\n", NULL },
         { true, 0, "", "on the CPU, as it has no CUDA ('provider: cuda' says why)", NULL },
         { true, 0, ", workers: 3", "on the CPU, as it has no CUDA", NULL },
