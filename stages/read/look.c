@@ -571,7 +571,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     if (rows && gp_rowsfile_of(o->as)->by_turns && !o->same_rows && !o->varies)
         s->most_workers = 1;
     if (o->as == GP_RAW || o->as == GP_NPY)
-        s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS, s->most_workers = MOST_COPIES;
+        s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS,
+        s->most_workers = gp_bytes(t) * GP_READ_AT_ONCE < GP_RUN_BYTES ? 1 : MOST_COPIES;      /* one reads many at once */
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }

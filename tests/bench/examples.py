@@ -99,7 +99,7 @@ def arrivals(e, folder):
 
 def arrivals_sets(e, folder, n):
     return of(peers.REPLAY, "new", "keep", "size", "draws", "rate") + [
-        "vars.frames=%d" % n, "stages.group.frames=400", "stages.picture.path=%s/out/curve-%%03d.png" % folder,
+        "vars.frames=%d" % n, "stages.group.frames=400", "buffers.curve.shape=[120, 400]", "stages.picture.path=%s/out/curve-%%03d.png" % folder,
         "vars.digits=%s/digits.npy" % folder, "vars.labels=%s/labels.npy" % folder]
 
 

@@ -133,6 +133,20 @@ static bool map_or_make(struct state *st, int64_t slots, const gp_type *t)
     return true;
 }
 
+/* False: somebody else has it. What a process that was killed had locked is free once the last of its memory is given
+ * back, which may be some time after it was waited for. */
+static bool lock(int fd)
+{
+    enum { TRIES = 100 };
+    bool busy = true;
+    for (int i = 0; i < TRIES && busy; i++) {
+        if (i)
+            nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+        busy = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    }
+    return !busy;
+}
+
 static bool write_open(const gp_open *o, void **state)
 {
     const struct opts *w = o->opts;
@@ -141,7 +155,7 @@ static bool write_open(const gp_open *o, void **state)
         return false;
     struct state *st = *state;
     st->fd = shm_open(w->ring, O_RDWR | O_CREAT, 0666);
-    if (st->fd >= 0 && flock(st->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+    if (st->fd >= 0 && !lock(st->fd))
         return gp_fail(o->errs, GP_E_RUN, o->at, "stage '%s': another stage or process writes /dev/shm/%s", o->name,
                        w->ring);
     if (st->fd < 0 || !map_or_make(st, w->slots, &o->in[0]))
