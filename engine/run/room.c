@@ -48,8 +48,6 @@ static void grow(gp_ringrt *r)
 void gp_room_launched(gp_actorrt *p)
 {
     gp_roomrt *s = &p->seg->grown;
-    if (!s->may)
-        return;
     if (!holds_up(p)) {
         s->launches -= s->launches > 0;
         return;
@@ -61,21 +59,11 @@ void gp_room_launched(gp_actorrt *p)
     s->launches = 0;
     if (now - s->since_ns > (int64_t)LAUNCHES * SHORT_NS)
         return;
-    s->may = false;
-    for (int i = 0; i < p->nin + p->nout; i++) {
-        gp_ringrt *r = i < p->nin ? p->in[i].ring : p->out[i - p->nin];
-        grow(r);
-        s->may |= grows(r);
-    }
+    for (int i = 0; i < p->nin + p->nout; i++)
+        grow(i < p->nin ? p->in[i].ring : p->out[i - p->nin]);
     for (int i = 0; i < p->nin; i++)
         if (p->in[i].ring->ring->producer >= 0)
             gp_eventcount_wake(&p->run->actor[p->in[i].ring->ring->producer].changed);
-}
-
-void gp_room_init(gp_actorrt *p)
-{
-    for (int i = 0; i < p->nin + p->nout; i++)
-        p->seg->grown.may |= grows(i < p->nin ? p->in[i].ring : p->out[i - p->nin]);
 }
 
 void gp_room_bound(gp_ringrt *r, int limit)
