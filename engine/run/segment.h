@@ -108,9 +108,8 @@ typedef struct gp_batch {
 
 /* segment.c. Frame f fails with the errors of t, and with it the run; what is before it comes out. */
 void gp_segment_fail_frame(gp_threadrt *t, uint64_t f);
-/* room.c: behind each launch, by the launcher; and for a retune, which lets no more wait in the ring. */
+/* room.c: behind each launch, by the launcher. */
 void gp_room_launched(gp_actorrt *p);
-void gp_room_bound(gp_ringrt *r, int limit);
 
 /* The device is lost. It tells only one of its threads why, and that one reports; frames [reaped, end) are not
  * finished. */
