@@ -1303,6 +1303,10 @@ expect 'batch_wait'      0 '10 frames in, 10 out' "$GPIPE" run --device cpu --se
 python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); s = r["segments"][0]
 sys.exit(s["launches"] != 3 or s["wait_in_s"] < s["wait_stream_s"])' "$tmp/wait.json" && ok || bad 'batch_wait: the launches'
 
+# ... nor for frames that do not fit into the slots that are in use: it would wait 1 s for each few frames
+sed '/^depth/d; /^batch/d; s/frames: 10, rate: 100/frames: 300/' "$tmp/wait.yaml" >"$tmp/wait-few.yaml"
+expect 'batch_wait, many slots' 0 '300 frames in, 300 out' timeout 20 "$GPIPE" run --device cpu --set batch_wait=1s "$tmp/wait-few.yaml"
+
 # launches are chosen: bytes are as they were; what cannot be is said, once, by a warning and in the report
 echo 'depth: 16
 batch: 8

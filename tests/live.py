@@ -312,6 +312,14 @@ check("JSON: at most one a second", moments == sorted(moments) and len(moments) 
 check("JSON: the end", objects[-1]["ended"] and objects[-1]["sources"][0]["out"] == 150
       and objects[-1]["frames"] == 150 and not any(o["ended"] for o in objects[:-1]), objects[-1])
 check("JSON: the bound", any(o["bound_by"] == "clean" for o in objects[:-1]), objects)
+put("sink.lua", "function process() local t = os.clock() repeat until os.clock() - t > 0.02 end")
+put("sink.yaml", """buffers: {a: {dtype: f32, shape: [16]}}
+stages: [{use: generate, out: a, frames: 100}, {use: scale, a: 2}, {name: sink, use: lua, script: sink.lua, out: []}]
+""")
+p = subprocess.run([gpipe, "run", "--device", "cpu", "--progress", "json", path("sink.yaml")], env=env, capture_output=True,
+                   text=True)
+now = [o for o in map(json.loads, [l for l in p.stderr.splitlines() if l.startswith("{")]) if "seconds" in o][:-1]
+check("JSON: the bound, beside many slots of which few are in use", any(o["bound_by"] == "sink" for o in now), now)
 data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../examples/data")
 for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, frames: 2", 2),
                            ("raccoon.png", "loop: true, frames: 3", 3), ("raccoon.png", "rate: 0", 1)):

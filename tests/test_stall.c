@@ -321,6 +321,24 @@ TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
         gp_pipeline_destroy(p);
 }
 
+/* Of buffers with many slots a run uses few at first: those are the slots that are full. */
+TEST(few_of_many_slots)
+{
+    char text[2000], line[800], said[2000] = "";
+    put_script(HANG("0"));
+    pipe_result r = pipe_run(io_dir, timed(PATIENCE, "  - {use: generate, out: a}\n  - {use: scale, a: 2}\n"
+                             "  - {name: slow, use: lua, script: s.lua}\n  - {use: discard}\n", text), "cpu", NULL,
+                             (gp_run_options){ 0 });
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 5);
+    for (int i = 0; i < r.errs.n; i++)
+        if (strstr(r.errs.e[i].msg, "to put frame"))
+            plain(line, r.errs.e[i].msg, false), strcat(strcat(said, line), "\n");
+    ck_assert_str_eq(said, "segment 'scale' has waited # to put frame 6 into 'scale': its slot (1 of 6) has frame 0, "
+                           "which stage 'slow' needs\n"
+                           "stage 'generate' has waited # to put frame 12 into 'a': its slot (1 of 6) has frame 6, "
+                           "which segment 'scale' needs\n");
+}
+
 /* ---- a compiler that takes long --------------------------------------- */
 
 /* Runs a kernel of the user with a compiler that waits until there is a file `go`; with

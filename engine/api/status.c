@@ -64,7 +64,7 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max)
             gp_cursor *c = &r->consumed[to->in[k].consumer];
             uint64_t done = atomic_load(&c->at);       /* first: it follows the other */
             uint64_t made = atomic_load(&r->produced.at), held = made > done ? made - done : 0;
-            int depth = r->ring->depth;
+            int depth = gp_ring_room(r);
             out[n - 1] = (gp_buffer_status){
                 r->buffer->name, run->actor[r->ring->producer].name, to->name, depth,
                 atomic_load(&c->closed) ? 0 : held < (uint64_t)depth ? (int)held : depth };

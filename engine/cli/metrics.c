@@ -168,7 +168,7 @@ static void write_buffers(FILE *f, const gp_buffer_status *b, int n)
     family(f, "buffer_frames", "gauge", "Frames in a buffer that a reader is not done with.");
     for (int i = 0; i < n; i++)
         buffer_sample(f, "buffer_frames", &b[i], b[i].held);
-    family(f, "buffer_slots", "gauge", "Frames that fit into a buffer: its depth.");
+    family(f, "buffer_slots", "gauge", "Frames that fit into a buffer: its slots in use, at first 6 of many.");
     for (int i = 0; i < n; i++)
         buffer_sample(f, "buffer_slots", &b[i], b[i].depth);
 }

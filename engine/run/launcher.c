@@ -41,7 +41,7 @@ static bool may_flush(void *actor)
         for (int c = 0; c < r->ring->nconsumers; c++) {
             bool open = !atomic_load(&r->consumed[c].closed);
             wanted |= open;
-            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)atomic_load(&r->room)
+            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)gp_ring_room(r)
                              > gp_actor_made(p, atomic_load(&p->next));
         }
     }
@@ -96,7 +96,7 @@ static bool none_can_come(const gp_actorrt *p, uint64_t f, int n)
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         if (atomic_load(&r->end) <= f + (uint64_t)n
-            || (idle && atomic_load(&r->produced.at) - f >= (uint64_t)r->ring->depth))
+            || (idle && atomic_load(&r->produced.at) - f >= (uint64_t)gp_ring_room(r)))
             return true;
     }
     return false;

@@ -16,7 +16,6 @@
 #include "base/filetable.h"
 #include "run/host.h"
 #include "run/paused.h"
-#include "run/segment.h"
 #include "run/setup.h"
 
 /* Does what waits in ring r, with what its producer is making, fit its depth in the next plan? */
@@ -45,7 +44,7 @@ static bool bound_rings(const gp_run *run, const gp_plan *plan)
         int own = r->ring->depth, next = plan ? plan->ring[i].depth : own;
         if (r->ring->segment >= 0 || !r->buffer)
             continue;
-        gp_room_bound(r, next < own ? next : own);
+        atomic_store(&r->limit, next < own ? next : own);
         fit &= has_room(run, r, next);
     }
     return fit;

@@ -26,30 +26,28 @@ static bool holds_up(const gp_actorrt *p)
     for (int i = 0; i < p->nin && is; i++) {
         const gp_ringrt *r = p->in[i].ring;
         any |= grows(r);
-        is = !grows(r) || held(r, p->in[i].consumer) >= (uint64_t)atomic_load(&r->room);
+        is = !grows(r) || held(r, p->in[i].consumer) >= (uint64_t)gp_ring_room(r);
     }
     for (int o = 0; o < p->nout && is; o++) {
         const gp_ringrt *r = p->out[o];
         any |= grows(r);
         for (int c = 0; c < r->ring->nconsumers; c++)
-            is &= atomic_load(&r->consumed[c].closed) || held(r, c) <= (uint64_t)atomic_load(&r->room) / 4;
+            is &= atomic_load(&r->consumed[c].closed) || held(r, c) <= (uint64_t)gp_ring_room(r) / 4;
     }
     return is && any;
 }
 
-/* A retune may bound the ring at the same time: gp_room_bound. */
+/* The segment on the other side may do the same at this time. */
 static void grow(gp_ringrt *r)
 {
     int room = atomic_load(&r->room), limit = atomic_load(&r->limit), more = 2 * room < limit ? 2 * room : limit;
-    if (more > room && atomic_compare_exchange_strong(&r->room, &room, more) && more > (limit = atomic_load(&r->limit)))
-        atomic_store(&r->room, limit);
+    if (more > room)
+        atomic_compare_exchange_strong(&r->room, &room, more);
 }
 
 void gp_room_launched(gp_actorrt *p)
 {
     gp_roomrt *s = &p->seg->grown;
-    if (!s->may)
-        return;
     if (!holds_up(p)) {
         s->launches -= s->launches > 0;
         return;
@@ -61,26 +59,9 @@ void gp_room_launched(gp_actorrt *p)
     s->launches = 0;
     if (now - s->since_ns > (int64_t)LAUNCHES * SHORT_NS)
         return;
-    s->may = false;
-    for (int i = 0; i < p->nin + p->nout; i++) {
-        gp_ringrt *r = i < p->nin ? p->in[i].ring : p->out[i - p->nin];
-        grow(r);
-        s->may |= grows(r);
-    }
+    for (int i = 0; i < p->nin + p->nout; i++)
+        grow(i < p->nin ? p->in[i].ring : p->out[i - p->nin]);
     for (int i = 0; i < p->nin; i++)
         if (p->in[i].ring->ring->producer >= 0)
             gp_eventcount_wake(&p->run->actor[p->in[i].ring->ring->producer].changed);
-}
-
-void gp_room_init(gp_actorrt *p)
-{
-    for (int i = 0; i < p->nin + p->nout; i++)
-        p->seg->grown.may |= grows(i < p->nin ? p->in[i].ring : p->out[i - p->nin]);
-}
-
-void gp_room_bound(gp_ringrt *r, int limit)
-{
-    atomic_store(&r->limit, limit);
-    if (atomic_load(&r->room) > limit)
-        atomic_store(&r->room, limit);
 }

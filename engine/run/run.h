@@ -62,8 +62,8 @@ struct gp_ringrt {
                                   say so yet: it waits until its other inputs end, and these may wait until the holes
                                   at their end are consumed by others, too */
     atomic_bool paused;        /* no more will come in this run (paused.c) */
-    atomic_int room, limit;    /* frames that may wait in it, see room.c; at most: its depth, or that of the plan that comes
-                                  next (retune.c) */
+    atomic_int room, limit;    /* the lesser is how many frames may wait in it: what room.c says, and its depth, or that of
+                                  the plan that comes next (retune.c) */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
     atomic_ullong put;         /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */
@@ -244,10 +244,18 @@ static inline uint64_t gp_actor_made(const gp_actorrt *p, uint64_t k)
     return p->regroup ? gp_frames_made(p->regroup, k) + atomic_load(&p->flushed) : k;
 }
 
+/* How many frames may wait in it now. */
+static inline int gp_ring_room(const gp_ringrt *r)
+{
+    int room = atomic_load_explicit(&r->room, memory_order_relaxed);
+    int limit = atomic_load_explicit(&r->limit, memory_order_relaxed);
+    return room < limit ? room : limit;
+}
+
 /* The firings of producer p that have room in its ring r, whose consumer has used `used` frames. */
 static inline uint64_t gp_actor_room(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
 {
-    uint64_t frames = used + (uint64_t)atomic_load_explicit(&r->room, memory_order_relaxed);
+    uint64_t frames = used + (uint64_t)gp_ring_room(r);
     const gp_regroup *g = p->regroup;
     if (g && g->every > 1)             /* up to the last that does not make a frame too many */
         return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;

@@ -243,7 +243,6 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
         return false;
     if (run->graph->latency_ns && !p->regroup)
         gp_latency_init(p);
-    gp_room_init(p);
     if (run->options.timed)
         s->time = GP_NEW(a, gp_hist, 1);
     s->busy = GP_NEW(a, atomic_bool, seg->streams * seg->place.lanes);

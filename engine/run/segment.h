@@ -51,7 +51,7 @@ struct gp_taskrt {
 typedef struct gp_lanert { gp_dev *dev; int device, stream0, stamp0; } gp_lanert;
 
 /* What the launcher knows of the rings around it that may use more slots, see room.c. */
-typedef struct gp_roomrt { bool may; int launches; int64_t since_ns; } gp_roomrt;
+typedef struct gp_roomrt { int launches; int64_t since_ns; } gp_roomrt;
 
 struct gp_segmentrt {
     gp_lanert *lane;
@@ -108,10 +108,8 @@ typedef struct gp_batch {
 
 /* segment.c. Frame f fails with the errors of t, and with it the run; what is before it comes out. */
 void gp_segment_fail_frame(gp_threadrt *t, uint64_t f);
-/* room.c: before the run; behind each launch, by the launcher; and for a retune, which lets no more wait in the ring. */
-void gp_room_init(gp_actorrt *p);
+/* room.c: behind each launch, by the launcher. */
 void gp_room_launched(gp_actorrt *p);
-void gp_room_bound(gp_ringrt *r, int limit);
 
 /* The device is lost. It tells only one of its threads why, and that one reports; frames [reaped, end) are not
  * finished. */

@@ -162,7 +162,7 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
 static void waiting_line(gp_report *r, const gp_actorrt *p, const gp_ringrt *ring, int c)
 {
     const gp_actorrt *actor = r->run->actor;
-    uint64_t next = atomic_load(&p->next), depth = (uint64_t)ring->ring->depth;
+    uint64_t next = atomic_load(&p->next), room = (uint64_t)gp_ring_room(ring);
     next = c >= 0 ? gp_actor_made(p, next + 1) - 1 : p->regroup ? gp_firing_to(p->regroup, next) - 1 : next;
     gp_ns_text s = span(r->now - since(p, WAITING));
     if (c < 0)
@@ -171,7 +171,7 @@ static void waiting_line(gp_report *r, const gp_actorrt *p, const gp_ringrt *rin
     else
         LINE(r, p, "%s '%s' has waited %s to put frame %llu into '%s': its slot (%llu of %llu) has "
              "frame %llu, which %s '%s' needs", WHO(p), s.text, ULL(gp_actor_number(p, next)), ring->buffer->name,
-             ULL(next % depth + 1), ULL(depth), ULL(gp_actor_number(p, next - depth)),
+             ULL(next % room + 1), ULL(room), ULL(gp_actor_number(p, next - room)),
              WHO(&actor[ring->ring->consumer[c]]));
 }
 

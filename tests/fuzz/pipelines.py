@@ -109,6 +109,7 @@ def render(stages, r, on_error, reference):
     """The text, with settings that must not matter."""
     buffers, lines = [], []
     least = 5 if any(s[0][0] == "w" for s in stages) else 1        # room for what one firing takes
+    auto = r.random() < 0.4                                        # many slots, of which few are in use at first
     for name, what, source, out in stages:
         workers = f", workers: {r.randint(1, 5)}"
         script = f"use: lua, script: {'copy' if what == 'late' and reference else what}.lua{workers}"
@@ -120,7 +121,7 @@ def render(stages, r, on_error, reference):
             use += workers
         if out and out[0] != "w":
             shape = "dtype: u8, shape: [64]" if what == "text" else "dtype: f32, shape: [4, 8]"
-            depth = f", depth: {r.randint(least, 9)}" if out in "ab" or what == "text" else ""
+            depth = f", depth: {r.randint(least, 9)}" if (out in "ab" or what == "text") and not auto else ""
             buffers.append(f"  {out}: {{{shape}{depth}}}")
         if what == "carry":            # adds what it made of the frame before
             buffers.append(f"  {out}_before: {{carry: {out}, on_hole: splice}}")
@@ -130,7 +131,7 @@ def render(stages, r, on_error, reference):
         line = f"{{name: {name}, {use}" + (f", in: {source}" if source else "")
         lines.append(f"  - {line}" + (f", out: {out}}}" if out else ", out: []}" if what == "sink" else "}"))
     device = "cpu" if reference else r.choice(["cpu", "cpu", "cpu:0", "cpu:0-1", "cpu:0-2", "[cpu:4, cpu:1]"])
-    head = [f"device: {device}", f"depth: {r.randint(1, 9)}", f"streams: {r.randint(1, 5)}",
+    head = [f"device: {device}", f"depth: {'auto' if auto else r.randint(1, 9)}", f"streams: {r.randint(1, 5)}",
             f"batch: {r.choice(['1', '2', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}",
             f"sync: {r.choice(['auto', 'spin', 'yield', 'block'])}",
             f"priority: {r.choice(['high', 'normal', 'low'])}", f"on_error: {on_error}", "stall_timeout: 30s"]

@@ -263,7 +263,7 @@ typedef struct gp_stage_status {
 typedef struct gp_buffer_status {
     const char *name;
     const char *from, *to; /* who fills it, who reads it: names as in gp_stage_status */
-    int depth;
+    int depth;             /* slots in use: of many, at first few */
     int held;              /* frames that `to` is not done with, 0 to depth */
 } gp_buffer_status;
 
