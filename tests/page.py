@@ -521,7 +521,7 @@ def test_bare():
 def test_real():
     """A page that gpipe itself writes."""
     page = kit.path("real.html")
-    file = kit.put("real.yaml", "device: cpu\nbuffers: {a: {dtype: f32, shape: [4096]}}\nstages:\n"
+    file = kit.put("real.yaml", "device: cpu\ndepth: 6\nbuffers: {a: {dtype: f32, shape: [4096]}}\nstages:\n"
                    "  - {use: generate, out: a, frames: 500}\n  - {use: scale, a: 2}\n"
                    "  - {use: discard}\n")
     p = subprocess.run([kit.gpipe, "run", "-q", "--report", page, file], capture_output=True, text=True)
