@@ -120,10 +120,17 @@ char *gp_temporary_folder(const char *in, const char *of, int *fd)
         free(folder);
         if (asprintf(&folder, "%s/%s", in, name) < 0)
             return NULL;
-        if (!mkdir(folder, 0700) && (*fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0
-            && !gp_hold_temporary(*fd))
+        bool made = !mkdir(folder, 0700);
+        bool opened = made && (*fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0;
+        if (opened && gp_hold_temporary(*fd))
+            break;
+        int why = errno;
+        if (opened)                    /* somebody has just taken it for one that was left */
             close(*fd), *fd = -1;
-        else if (*fd < 0 && errno != EEXIST)
+        if (made)
+            rmdir(folder);
+        errno = why;
+        if (made ? !opened : why != EEXIST)
             break;
     }
     if (*fd < 0)
