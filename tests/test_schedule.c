@@ -93,6 +93,13 @@ static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } d
       "in 3, b 3, mid 3, last 6", 3, 1, 0 },
     { "in another segment", "stages:\n" IN("2000000") BOTH "  - {use: dev, name: c, in: b}\n" MID(", in: in")
       "  - {use: sink, in: [c, mid]}\n", "in 3, b 192, c 192, mid 3", 3, 1, 0 },
+    /* segments that share a ring have many slots together or none */
+    { "a depth before another segment", "buffers: {b: {depth: 5}}\nstages:\n" IN("1000") BOTH MID(", in: [in, b]")
+      "  - {use: host, name: h}\n  - {use: dev, name: c, in: [mid, h]}\n  - {use: sink, in: c}\n",
+      "in 10, b 5, mid 10, h 10, c 10", 5, 1, 0 },
+    { "none before it", "stages:\n" IN("1000") BOTH MID(", in: [in, b]")
+      "  - {use: host, name: h}\n  - {use: dev, name: c, in: [mid, h]}\n  - {use: sink, in: c}\n",
+      "in 192, b 192, mid 192, h 192, c 192", 192, 64, 0 },
     { "large work areas", "stages:\n" IN("1000") MID(", scratch: 8388608") LAST, "in 3, mid 3, last 6", 3, 1, 0 },
     { "smaller ones", "stages:\n" IN("1000") MID(", scratch: 8388352") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
     { "of which 12 fit in 64 MiB", "stages:\n" IN("1000") MID(", scratch: 4194304") LAST, "in 12, mid 12, last 6", 12, 4, 0 },

@@ -342,21 +342,22 @@ static int many(const gp_scheduling *w, const gp_segment *s)
     return can && n > GP_DEPTH_SMALL ? n : 0;
 }
 
+/* All segments of a component get as many: with other depths beside it, a multiple of which each has to be, there would
+ * be many more slots than are of use. */
 static void give_many(gp_scheduling *w)
 {
     gp_plan *p = w->p;
-    int *to = GP_NEW(w->a, int, p->nrings);
-    for (int k = 0; k < p->nsegments && !w->g->depth; k++) {
-        const gp_segment *s = &p->segment[k];
-        int n = many(w, s);
-        for (int i = 0; i < s->nin + s->nout; i++) {
-            int *most = &to[i < s->nin ? s->in[i] : s->out[i - s->nin]];
-            *most = n > *most ? n : *most;
-        }
+    int *most = GP_NEW(w->a, int, p->nsegments + 1);               /* per component; 0: not */
+    for (int k = 0; k < p->nsegments; k++)
+        most[k] = w->g->depth ? 0 : GP_DEPTH_MANY;
+    for (int k = 0; k < p->nsegments; k++) {
+        int *least = &most[w->root[k]], n = *least ? many(w, &p->segment[k]) : 0;
+        *least = n < *least ? n : *least;
     }
     for (int i = 0; i < p->nrings; i++) {
         gp_ring *r = &p->ring[i];
-        int64_t slots = to[i] ? gp_default_slots(w->g, &w->g->buffer[r->buffer], to[i]) : 0;
+        int k = r->segment < 0 && r->buffer >= 0 ? slots_segment(w, i) : -1, n = k < 0 ? 0 : most[w->root[k]];
+        int64_t slots = n ? gp_default_slots(w->g, &w->g->buffer[r->buffer], n) : 0;
         if (slots > r->depth && slots <= GP_DEPTH_MAX)
             r->depth = (int)slots, r->why = GP_DEPTH_BY_LAUNCHES;
     }
@@ -377,14 +378,14 @@ bool gp_ring_depths(gp_scheduling *w, gp_slots slots, gp_errs *errs)
             r->depth = depth[i], r->why = GP_DEPTH_BY_RATES;
         r->begins = r->depth;
     }
+    find_copied(w);
+    find_components(w);
     if (slots == GP_SLOTS_MANY)
         give_many(w);
     for (int i = 0; i < p->nrings; i++)
         p->ring[i].given = p->ring[i].depth, p->ring[i].turns = 1;
     for (int k = 0; k < p->nsegments; k++)
         w->lanes[k] = 1;
-    find_copied(w);
-    find_components(w);
     set_depths(w);
     set_inner_depths(w, errs);
     for (int i = 0; i < p->nrings; i++)
