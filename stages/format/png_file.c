@@ -144,27 +144,33 @@ static void filter_lines(writing *w, const unsigned char *frame, bool any)
     }
 }
 
-/* Compresses the lines into `room` bytes at most. False: no memory. */
-static bool pack(writing *w, int level, size_t room)
+/* Compresses so many lines into `room` bytes at most; gives how many these are. 0: no memory. */
+static size_t pack(writing *w, const unsigned char *lines, size_t n, int level, size_t room)
 {
     struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
-    w->npacked = c ? libdeflate_zlib_compress(c, w->lines, w->rows * (w->n + 1), w->packed, room) : 0;
+    size_t packed = c ? libdeflate_zlib_compress(c, lines, n * (w->n + 1), w->packed, room) : 0;
     libdeflate_free_compressor(c);
-    return w->npacked > 0;
+    return packed;
 }
 
-/* The levels of libdeflate whose files are no larger than those of zlib's level `compression`. Pixels of 1 or 2 bytes
- * repeat little, unless they are drawn or smooth; then its level 1 makes files as small as 2 does, in less time. */
+/* Do pixels repeat so little that level 1 makes files nearly as small as 2 does, in less time? By lines in the middle. Of
+ * pixels of 1 or 2 bytes none is larger then, of colors some are by 1 %. */
+static bool is_noisy(writing *w, size_t room)
+{
+    enum { LOOKED_AT = 64 << 10 };
+    double limit = w->bpp <= 2 ? 0.5 : 0.7;
+    size_t n = LOOKED_AT / (w->n + 1) + 1;
+    n = n < w->rows ? n : w->rows;
+    return pack(w, w->lines + (w->rows - n) / 2 * (w->n + 1), n, 1, room) > limit * (double)(n * (w->n + 1));
+}
+
+/* The levels of libdeflate whose files are no larger than those of zlib's level `compression`, but for noisy colors. */
 static bool pack_as(writing *w, int compression, size_t room)
 {
     static const int level[10] = { 0, 1, 2, 2, 5, 6, 7, 8, 9, 10 };
-    if (level[compression] == 2 && w->bpp <= 2) {
-        if (!pack(w, 1, room))
-            return false;
-        if (w->npacked > w->rows * (w->n + 1) / 2)
-            return true;
-    }
-    return pack(w, level[compression], room);
+    bool less = level[compression] == 2 && is_noisy(w, room);
+    w->npacked = pack(w, w->lines, w->rows, less ? 1 : level[compression], room);
+    return w->npacked > 0;
 }
 
 /* There is room in `out`. */
