@@ -13,14 +13,19 @@ typedef struct rig {
     gp_ring_end in;
     gp_ringrt *out;
     gp_segmentrt seg;
-    gp_actorrt actor;
+    gp_actorrt actor, sink;
+    gp_run run;
 } rig;
 
 static void set_up(rig *r)
 {
+    static int sinks[2];
     memset(r, 0, sizeof *r);
+    gp_eventcount_init(&r->sink.changed);
+    r->run.actor = &r->sink, r->actor.run = &r->run;
     for (int i = 0; i < 2; i++) {
-        r->plan[i] = (gp_ring){ .depth = DEPTH, .begins = BEGINS, .producer = -1, .nconsumers = 1 + i };
+        r->plan[i] = (gp_ring){ .depth = DEPTH, .begins = BEGINS, .producer = -1, .nconsumers = 1 + i,
+                                  .consumer = sinks };
         r->ring[i].ring = &r->plan[i], r->ring[i].consumed = r->consumed[i];
         atomic_store(&r->ring[i].room, BEGINS), atomic_store(&r->ring[i].limit, DEPTH);
     }
@@ -104,6 +109,41 @@ TEST(bounded)
     for (int i = 0; i < 2; i++)
         atomic_store(&r.ring[i].limit, DEPTH);
     ck_assert_int_eq(gp_ring_room(&r.ring[0]), 24);
+}
+
+/* A consumer that takes long for each frame has few before it. */
+static const struct { const char *what; int behind, launches, frames, ms, made, room; } slow[] = {
+    { "2 ms a frame", 0, 1, 16, 32, 18, BEGINS },
+    { "as fast as it may be", 0, 1, 1000, 900, 18, 24 },
+    { "many launches at once", 0, 1, 16, 0, 18, 24 },
+    { "half of them wait", 0, 1, 16, 32, 12, 24 },
+    { "one launch fewer", -1, 1, 16, 32, 18, 24 },
+};
+
+TEST_EACH(shrinks, slow)
+{
+    rig r;
+    set_up(&r);
+    ck_assert_int_eq(after(&r, 32, DEPTH, 0, 0), 24);
+    after(&r, 16 + slow[_i].behind, 0, slow[_i].made, 0);
+    r.seg.grown.behind_ns = gp_now_ns() - slow[_i].ms * 1000000LL;
+    atomic_store(&r.actor.next, (uint64_t)slow[_i].frames);
+    int room = after(&r, slow[_i].launches, 0, slow[_i].made, 0);
+    ck_assert_msg(room == slow[_i].room, "%s: %d slots", slow[_i].what, room);
+}
+
+/* It grows again, and where it has not grown nothing changes. */
+TEST(shrinks_and_grows)
+{
+    rig r;
+    set_up(&r);
+    ck_assert_int_eq(after(&r, 100, 0, 6, 6), BEGINS);
+    ck_assert_int_eq(r.seg.grown.behind, 0);
+    ck_assert_int_eq(after(&r, 16, 6, 0, 0), 2 * BEGINS);
+    after(&r, 16, 0, 12, 0);
+    r.seg.grown.behind_ns = gp_now_ns() - SECOND;
+    ck_assert_int_eq(after(&r, 1, 0, 12, 0), BEGINS);
+    ck_assert_int_eq(after(&r, 16, 6, 0, 0), 2 * BEGINS);
 }
 
 TEST_SUITE(room, NULL, NULL, 0)

@@ -51,7 +51,11 @@ struct gp_taskrt {
 typedef struct gp_lanert { gp_dev *dev; int device, stream0, stamp0; } gp_lanert;
 
 /* What the launcher knows of the rings around it that may use more slots, see room.c. */
-typedef struct gp_roomrt { int launches; int64_t since_ns; } gp_roomrt;
+typedef struct gp_roomrt {
+    int launches, behind;      /* in which it held the run up, of late; in which a consumer did, in a row */
+    int64_t since_ns, behind_ns;
+    uint64_t behind_from;      /* the frame */
+} gp_roomrt;
 
 struct gp_segmentrt {
     gp_lanert *lane;
