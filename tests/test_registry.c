@@ -37,7 +37,7 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
     { { GP_KIND("x"), .help = "h", .shape = as_declared, .record = record_idle, .in = any, .reserve = reserve },
       "kind 'x' has reserve(), but is no sink with run()" },
     { { GP_KIND("x"), .help = "h", .shape = as_declared, .record = record_idle, .in = any, .collective = true },
-      "kind 'x' is collective, but is no kind of the host with run() alone" },
+      "kind 'x' is collective, but has no run()" },
     { KIND("x", .in = any, .out = PORTS(P("a", 0)), .one_rank = true), "kind 'x' has one_rank, but is not collective" },
     { KIND("x", .in = any, .out = PORTS(P("a", 0)), .joins = true), "kind 'x' has joins, but is no sink with run()" },
     { KIND("x", .in = PORTS(P("a", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))), "kind 'x' has two input ports 'a'" },

@@ -254,6 +254,19 @@ void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by)
     st->placed = by->placed;
 }
 
+void gp_devices_alone(gp_resolving *r)
+{
+    for (int i = 0; i < r->nstages && r->graph->ranks == 1 && r->graph->lanes == 1; i++) {
+        gp_rstage *st = &r->stage[r->order[i]];
+        int b = st->broken || !st->s.kind->collective || !st->s.kind->record ? -1 : st->s.in[0];
+        int by = b < 0 ? -1 : r->buffer[b].b.producer.stage;
+        if (by >= 0 && r->stage[by].s.device && !gp_is_carry(&r->stage[by].s)) {
+            st->s.device = true, st->s.placed = r->stage[by].s.placed;
+            st->s.workers_auto = false;
+        }
+    }
+}
+
 /* What goes round a cycle stays on one device, what runs once runs on the first, and what ranks exchange is of
  * processes. */
 void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs)

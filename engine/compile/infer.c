@@ -199,7 +199,7 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (st->s.fills_device && s->serial && !st->s.reads_device)
         ok = AT(r, st->s.at, "stage '%s' takes frames in order, and fills the memory of the device: shape() of kind '%s' "
                 "may say one of both", name, st->s.kind->name);
-    if (st->s.kind->collective && !s->serial)
+    if (st->s.kind->collective && !s->serial && !st->s.device)
         ok = AT(r, st->s.at, "kind '%s' is collective, and its shape() does not say that frames take turns", st->s.kind->name);
     bool own = source && !st->s.kind->on_loan;         /* its own frames */
     if (st->s.fills_device && (own || gp_host_reader(r, &st->s)))
@@ -342,6 +342,8 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         st->s.endless = st->s.follows = s.endless;
     if (!read_regroup(r, st, &s))
         return false;
+    if (st->s.kind->collective && st->s.device)        /* see gp_devices_alone() */
+        s.serial = s.fills_device = s.reads_device = false, s.batched = true;
     st->s.follows |= st->s.regroup.repeat > 1;
     gp_take_shape(&st->s, &s);
     st->s.each_shape = any && st->s.kind->each_shape;

@@ -136,7 +136,7 @@ static void admit(gp_resolving *r, gp_rstage *st)
     const char *why = !k ? NULL : k->shape == gp_loop_shape ? "is a loop, and a loop has no loop in it"
                     : !k->in || !st->s.nin ? "is a source"
                     : k->emit || (!k->run && !k->record) ? "changes how many frames there are"
-                    : !k->record ? "runs on the host" : NULL;
+                    : !k->record || k->collective ? "runs on the host" : NULL;
     const gp_node *window = gp_node_get(st->node, "window");
     if (window)
         st->broken = !AT(r, window->at, "'window' has no effect in a loop: give it to the loop '%s' itself",

@@ -91,5 +91,6 @@ void gp_order(gp_resolving *r)
             }
         }
     }
+    gp_devices_alone(r);
     gp_carry_cycles(r);
 }

@@ -177,12 +177,12 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has one_rank, but is not collective", k->name);
     if (k->joins && (!k->run || (k->out && k->out[0].name)))
         return BAD("kind '%s' has joins, but is no sink with run()", k->name);
-    if (k->fills_device && (!k->run || k->record))
+    if (k->fills_device && (!k->run || (k->record && !k->collective)))
         return BAD("kind '%s' has fills_device, but is no kind with run() alone", k->name);
     if (k->reads_device && !k->fills_device)
         return BAD("kind '%s' has reads_device, and not fills_device", k->name);
-    if (k->collective && (!k->run || k->record))
-        return BAD("kind '%s' is collective, but is no kind of the host with run() alone", k->name);
+    if (k->collective && !k->run)
+        return BAD("kind '%s' is collective, but has no run()", k->name);
     if (k->skipped && !k->collective && !k->joins)
         return BAD("kind '%s' has skipped(), but is not collective, and has no joins", k->name);
     if (k->on_device && (!k->run || !k->record || k->elementwise))

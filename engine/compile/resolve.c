@@ -315,12 +315,12 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
     r->read.stage = st->s.name;
     if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts) || st->misspelt)
         st->broken = true;             /* what its kind would say may follow from that */
-    st->s.device = k->record && (!k->on_device || (!st->broken && gp_shape_on_device(r, st)));
+    st->s.device = k->record && !k->collective && (!k->on_device || (!st->broken && gp_shape_on_device(r, st)));
     st->s.regroups = (!k->run && !k->record) || k->emit;
     if ((n = stage_key(r, st, "on"))) {
-        if (!k->run || !k->record || k->on_device)
-            no_effect(r, n, st, k->on_device ? "runs where its options say" : k->run ? "runs on the host only"
-                                : k->record ? "runs on the device only" : "runs where its input is made");
+        if (!k->run || !k->record || k->on_device || k->collective)
+            no_effect(r, n, st, k->on_device ? "runs where its options say" : k->run && !k->collective ? "runs on the host only"
+                                : k->record && !k->run ? "runs on the device only" : "runs where its input is made");
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
             st->s.device = i == 1, st->s.on_said = true;
     } else if (k->run && !st->s.nin) {

@@ -275,6 +275,8 @@ void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n);
 const char *gp_devices_text(const gp_resolving *r);
 /* A stage that copies frames does so where `by` makes them: on one device, or on the host. */
 void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by);
+/* A stage in which a process that is alone would meet no other runs on the device where its input is made there. */
+void gp_devices_alone(gp_resolving *r);
 /* Errors where a stage cannot run on the device that it names. */
 void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs);
 /* managed.c: can the slots of those buffers that the file says so of be in managed memory? */

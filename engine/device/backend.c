@@ -94,6 +94,18 @@ bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes)
             && c->rec->ops->copy(c->rec, dst, src, bytes));
 }
 
+bool gp_copy_frames(gp_dcall *c, const gp_view *to, const gp_view *from)
+{
+    enum { PADDING = 256 };
+    size_t bytes = gp_bytes(&from->type), apart = from->stride;
+    if (apart == to->stride && apart < bytes + PADDING)
+        return gp_copy(c, to->data, from->data, (size_t)(c->n - 1) * apart + bytes);
+    for (int i = 0; i < c->n; i++)
+        if (!gp_copy(c, (char *)to->data + (size_t)i * to->stride, (const char *)from->data + (size_t)i * apart, bytes))
+            return false;
+    return true;
+}
+
 bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes)
 {
     return bytes == 0

@@ -2,7 +2,7 @@
  *
  * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a
  * GPU, they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in
- * which some ranks have no frame. A process that is alone copies. */
+ * which some ranks have no frame. A process that is alone copies, on the device where its frames are made there. */
 #pragma once
 
 #include "device/libraries.h"
@@ -63,6 +63,8 @@ bool gp_collective_run(gp_call *c, gp_frame *f, int n);
 bool gp_collective_skipped(gp_call *c, uint64_t index);
 bool gp_collective_finish(gp_call *c);
 
+bool gp_collective_record(gp_dcall *d);                    /* of a process that is alone */
+
 void gp_collective_advise(gp_advice *a);
 
 /* All collective kinds say this of themselves; `how` is a gp_collective. */
@@ -70,4 +72,4 @@ void gp_collective_advise(gp_advice *a);
     .user = (void *)&how, .open = gp_collective_open,                                                               \
     .collective = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,                   \
     .run = gp_collective_run, .close = gp_collective_close, .skipped = gp_collective_skipped,                       \
-    .finish = gp_collective_finish, .advise = gp_collective_advise
+    .finish = gp_collective_finish, .record = gp_collective_record, .advise = gp_collective_advise

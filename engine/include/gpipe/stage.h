@@ -613,6 +613,9 @@ bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block,
 bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                       size_t shared, void *const *args, int nargs);
 bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes);   /* device to device */
+/* The bytes of all frames of `from` to those of `to`, which has as many in a frame: by one copy where nothing but padding
+ * lies between them. */
+bool gp_copy_frames(gp_dcall *c, const gp_view *to, const gp_view *from);
 bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
 /* Calls a library for this stage: f gets the CUstream_st to call it on, NULL on the CPU back end, and a copy of the
  * `bytes` bytes at `arg`, aligned to 16. On either it is in order with what was recorded before, and false after an
