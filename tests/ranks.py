@@ -2,7 +2,7 @@
 """ranks.py GPIPE - one pipeline in several processes that mpirun starts: the bytes are those of one process, what
 cannot be shared out is refused, and they end together. With each MPI that is installed; without any it says that it
 skips. Prints a total; exit 1 after a failure."""
-import array, glob, os, re, signal, subprocess, sys, time, zipfile
+import array, glob, os, re, shutil, signal, subprocess, sys, time, zipfile
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import ranks_kit
@@ -55,6 +55,36 @@ def plugin(version):
 # ---- what is there ------------------------------------------------------
 
 mpis = ranks_kit.mpis(Mpi)
+
+# ---- one process, which meets no other ----------------------------------
+
+# Behind a stage of the host it runs there, behind one of the device in its graph: with a hole, and with a last frame of
+# fewer rows
+put("alone.raw", array.array("f", range(26 * 5)).tobytes())
+put("alone.lua", "function process(frame, x, y)\n  if frame.index == 2 then return 'drop' end\n  y:copy(x)\nend\n")
+for kind in ("all_reduce, op: mean", "all_gather", "gather_ranks", "broadcast", "scatter_ranks", "exchange",
+             "exchange, rows: 2, edge: hold", "exchange, edge: wrap"):
+    made = {}
+    for where, stage in (("host", "cast, dtype: f32, on: host"), ("device", "expr, expr: in")):
+        shape = "[1, 4, 5]" if kind == "scatter_ranks" else "[4, 5]"
+        frames = 3 if "gather" in kind or "scatter" in kind else 0         # they take whole frames
+        put("alone.yaml", f"""
+buffers: {{a: {{dtype: f32, shape: {shape}}}}}
+stages:
+  - {{use: read, path: alone.raw, frames: {frames}, tail: ignore, out: a}}
+  - {{use: lua, script: alone.lua, out: b}}
+  - {{use: {stage}}}
+  - {{name: k, use: {kind}}}
+  - {{use: write, path: "alone-{where}/%d.npy"}}
+""")
+        p = ran([gpipe, "run", "alone.yaml", "--set", "batch=4"])
+        check(f"one process: {kind}: {where}", p.returncode == 0, p.stderr)
+        made[where] = has(f"alone-{where}")
+        p = ran([gpipe, "plan", "alone.yaml"])
+        check(f"one process: {kind}: where", bool(re.search(r"^  k +\w+ +segment", p.stdout, re.M)) == (where == "device"),
+              p.stdout)
+        shutil.rmtree(f"alone-{where}", ignore_errors=True)
+    check(f"one process: {kind}: the same bytes", len(made["host"]) in (2, 6) and made["host"] == made["device"], made)
 
 # ---- the same bytes -----------------------------------------------------
 

@@ -825,7 +825,8 @@ typedef struct gp_kind {
     /* Words that others have for it, with a space between, for who writes one of them in `use`; NULL: none. */
     const char *also;
 
-    /* A host kind whose frames take turns (gp_shape.serial): all ranks take part in each of its frames, by gp_gather().
+    /* A host kind whose frames take turns (gp_shape.serial), and which may have a record() for the device, for a process
+     * that is alone and whose input is made there: all ranks take part in each of its frames, by gp_gather().
      * Its frames are those of no rank alone, even where those it reads are shared out: gp_frame.index counts those of
      * this rank. */
     bool collective;
