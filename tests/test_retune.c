@@ -418,7 +418,7 @@ TEST(workers_of_files)
 {
     static const char files[] =
         "buffers: {x: {dtype: f32, shape: [64]}, y: {like: x}}\nstages:\n"
-        "  - {use: read, path: in.raw, loop: true, frames: 600, out: x}\n"
+        "  - {use: read, path: in.raw, loop: true, rate: 2000, out: x}\n"
         "  - {use: scale, a: 1, b: 0, out: y}\n  - {use: write, path: \"%05d.npy\", durable: none}\n";
     static const char *const sets[][4] = { { "stages.read.workers=3", "stages.write.workers=1", NULL },
         { "stages.read.workers=1", "stages.write.workers=4", NULL }, { "depth=9", "stages.write.workers=2", NULL },
@@ -431,14 +431,15 @@ TEST(workers_of_files)
     pipe_file(dir, "in.raw", data, sizeof data);
     start(&r, dir, files, sets[0]);
     int edits = 0;
-    for (int i = 1; !atomic_load(&r.over) && i < PARTS - 1; i++) {
+    for (int i = 1; i < PARTS - 1; i++) {
         wait_for(&r, frames_in(&r) + 20);
         edits += edit(&r, dir, files, sets[i % 4]);
         ck_assert_msg(!r.refused.failed, "%s", r.refused.failed ? r.refused.e[0].msg : "");
     }
     ck_assert_int_gt(edits, 2);
-    finish(&r, 0);
-    for (int f = 0; f < 600; f++) {
+    finish(&r, 1);
+    int frames = (int)frames_in(&r);
+    for (int f = 0; f < frames; f++) {
         size_t bytes;
         char *name = format("%05d.npy", f);
         OWNED char *have = pipe_read(dir, name, &bytes);
