@@ -144,6 +144,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     case 4: qsort(two, 2, 1, compare); break;
     case 5: free(p = malloc(100)), free(p); break;
     case 6: return deep(0);
+    case 9: for (fclose(fopen(getenv("LOOPS"), "w")); ; ) two[0] = *(char *volatile)two;
     }
     return true;
 }
@@ -156,7 +157,7 @@ static bool shape(gp_shape *s)
 }
 static const gp_port out[] = { { .name = "out" }, { 0 } };
 static const gp_opt opts[] = {
-    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape", .required = true, .help = "how" },
+    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape|loops", .required = true, .help = "how" },
     { 0 } };
 static const gp_kind faulty = { GP_KIND("faulty"), .help = "faults", .out = out, .opts = opts,
                                 .opts_size = sizeof(struct faulty), .shape = shape, .run = run };
@@ -807,6 +808,15 @@ for by in loop.lua long.lua; do
         && ok || bad "who hangs: $by: exit $rc: $(cat "$tmp/stderr")"
     rm -f "$tmp"/parts/*
 done
+# ... at the first one by who goes on, with its plug-in; the second ends the run
+LOOPS=$tmp/loops "$GPIPE" run --plugin "$tmp/faulty.so" "$tmp/faulty.yaml" --set stages.faulty.how=loops 2>"$tmp/stderr" >"$tmp/stdout" &
+pid=$!
+until_ $pid test -e "$tmp/loops"
+kill -INT $pid; until_ $pid grep -q 'waits for that' "$tmp/stderr"
+grep -qE "faulty.yaml:2:11: warning: stage 'faulty' \(plug-in faulty 0.9\) has been busy with frame 0 for [0-9.]+ s, computing" "$tmp/stderr" \
+    && grep -q '^      the end waits for that; Ctrl-C or SIGTERM again stops at once$' "$tmp/stderr" && ok || bad "who loops: $(cat "$tmp/stderr")"
+kill -INT $pid; wait $pid; rc=$?
+[ $rc = 130 ] && ok || bad "who loops: exit $rc"
 beside stuck.yaml -
 expect 'stalled, and a file' 5 'is busy with frame 3' "$GPIPE" run "$tmp/parts.yaml"
 grep -q "warning: what was written is kept as '.*parts/out.npy.partial'" "$tmp/stderr" && ok || bad 'stalled: what is kept is not told'
