@@ -86,6 +86,8 @@ if [ "$(uname -m)" = x86_64 ]; then
     tr -d ' \n' < "$tmp/kept.json" | grep -q '"plugins":{"kept":"1.0"}' && ok || bad 'a plug-in: the report'
     expect 'no plug-in'       3 "no stage kind 'kept_ramp'" "$GPIPE" check "$tmp/kept.yaml"
     grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in: where they are looked for'
+    expect 'no plug-in, stages' 2 "no stage kind 'kept_ramp'; 'gpipe stages' lists them" "$GPIPE" stages kept_ramp
+    grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in, stages: where they are looked for'
     expect 'a word that is near' 3 "did you mean 'scale'" "$GPIPE" check <(echo 'stages: [{use: scael}]')
     grep -q 'looked for' "$tmp/stderr" && bad 'a word that is near: where plug-ins are looked for' || ok
     expect 'another word'     3 'here it is \{use: kept_ramp\}' "$GPIPE" check --plugin $kept <(echo 'stages: [{use: sawtooth}]')
@@ -97,6 +99,8 @@ if [ "$(uname -m)" = x86_64 ]; then
     [ -s "$tmp/stderr" ] && bad 'quietly: it warns' || ok
     expect 'kinds'            0 '' "$GPIPE" stages
     grep -q '^  kept_pick  *host  *the least or most of each frame \[plug-in kept 1.0\]$' "$tmp/stdout" && ok || bad 'kinds: of a plug-in'
+    [ "$(tail -1 "$tmp/stdout")" = "$tmp/plugins/broken.so could not be loaded; plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins; see 'gpipe help plugins'" ] \
+        && ok || bad "kinds: where plug-ins are looked for: $(tail -1 "$tmp/stdout")"
     expect 'help of a kind'   0 '' "$GPIPE" help kept_ramp
     grep -q "^plug-in: kept 1.0, $tmp/data/gpipe/plugins/kept.so$" "$tmp/stdout" && ok || bad 'help of a kind: of which plug-in'
     "$GPIPE" schema 2>"$tmp/stderr" | grep -q '"kept_ramp"' && ok || bad 'schema: kinds of plug-ins'

@@ -495,6 +495,30 @@ check("NumPy's numbers", np.array_equal(through([A], pipe("use: scale, a: n", to
                               [2 * A]))
 check("settings", "depth 9" in str(gp.Pipeline(text=pipe("use: scale"), settings={"depth": 9}).plan()))
 
+# == kinds ======================================================================
+said = lambda *a: subprocess.run([COMMAND, "stages", *a], capture_output=True, text=True).stdout
+kinds = gp.stages()
+check("kinds: their names", len(kinds) > 60 and list(kinds) == [k["name"] for k in json.loads(said("--json"))])
+check("kinds: the list", str(kinds).startswith("arrays\n") and str(kinds).rpartition("\nplug-ins")[0]
+      == said().rpartition("\nplug-ins")[0], str(kinds))
+for k in "blur", "generate", "read":
+    check(f"kinds: the page of {k}", str(kinds[k]) == said(k) and f"{k} - {kinds[k].help}\n" in said(k), kinds[k])
+k = kinds["scale"]
+check("kinds: options", k.options["a"]["type"] == "number" and k.options["a"]["default"] == "1" and k.on == ["device"]
+      and kinds["blur"].options["sigma"]["required"] and "f32" in k.inputs["in"]["types"] and "out" in k.outputs, k.options)
+check("kinds: in short", repr(kinds["blur"]).startswith("<gpipe.Kind blur: "), repr(kinds["blur"]))
+refuses("no such kind", KeyError, "no stage kind 'blurr'; did you mean 'blur'?", lambda: kinds["blurr"])
+check("is there such a kind", "blurr" not in kinds and kinds.get("blurr") is None)
+if os.uname().machine == "x86_64":
+    p = script("""
+        import gpipe
+        print(gpipe.stages()["kept_ramp"].plugin["name"], "[plug-in kept 1.0]" in str(gpipe.stages()))
+        text = "stages: [{use: kept_ramp, frames: 2, start: 3, size: 1}, {use: output}]"
+        print([f.array[0] for f in gpipe.run(text=text)])
+        """, env=dict(os.environ, GPIPE_PLUGINS=os.path.join(ROOT, "tests/data/plugin/kept.so")))
+    out, err = p.communicate()
+    check("kinds of a plug-in", out.startswith("kept True\n[") and "3.0" in out and "4.0" in out and not err, (out, err))
+
 # == several inputs and outputs ==================================================
 several = """
 buffers: {l: {dtype: f32, shape: [4, 6]}, r: {dtype: f32, shape: [4, 6]}}

@@ -45,6 +45,10 @@ const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
 const gp_kind *gp_kind_at(const gp_registry *r, int i);
 /* Its option of that name and type; NULL: it has none. */
 const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
+/* Writes what `gpipe stages` does: of one kind its ports and options, with types and defaults; `name` NULL: of all, as
+ * text a list by field. False, with an error: there is no kind of that name. */
+typedef enum gp_kinds_form { GP_KINDS_TEXT, GP_KINDS_JSON, GP_KINDS_MARKDOWN } gp_kinds_form;
+bool gp_kinds_print(const gp_registry *r, const char *name, gp_kinds_form form, FILE *to, gp_errs *errs);
 
 /* ---- plug-ins -------------------------------------------------------- */
 

@@ -6,17 +6,19 @@
         print(frame.number, frame.array.mean())
 
 `run` pushes arrays into a pipeline and gives what it makes of them. `Pipeline` is for more than that: several inputs
-and outputs, threads, frames without a copy, changes while it runs. 'gpipe help python' has the rest."""
-import gc, math, operator, os, select, threading, time, weakref
+and outputs, threads, frames without a copy, changes while it runs. `stages` has the kinds of stages that a pipeline may
+use, with their options: print(gpipe.stages()), print(gpipe.stages()["blur"]). In a shell 'gpipe help python' has the
+rest, and 'gpipe help' says what else there is, as 'gpipe help yaml' on the keys of a pipeline."""
+import gc, json, math, operator, os, select, threading, time, weakref
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 import numpy as np
 from . import _dlpack
 from ._declared import ffi
 from ._engine import Compiled, Error, GpipeWarning, Message, Stopped, lib, setting, version as __version__
-from ._engine import text as _text, warn as _warn
+from ._engine import kinds as _kinds, text as _text, warn as _warn
 
-__all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Loan", "Message", "Output", "Pipeline", "Plan",
-           "Stopped", "run"]
+__all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Kind", "Loan", "Message", "Output", "Pipeline", "Plan",
+           "Stopped", "run", "stages"]
 
 _OK, _TIMEOUT, _END, _PAUSED = (getattr(lib, "GP_LOAN_" + x) for x in ("OK", "TIMEOUT", "END", "PAUSED"))
 _SLICE_NS = 100_000_000                                # no wait is longer, so that Ctrl-C is seen
@@ -102,6 +104,49 @@ class Plan:
             return self.svg()
         except Error:
             return None
+
+
+class Kind:
+    """A kind of stages, as `use` of a pipeline names it. str() is its page, as 'gpipe stages NAME' prints it."""
+    name: str
+    help: str
+    field: str                                         # as "signals"
+    on: List[str]                                      # where it can run: "device" (a GPU, or the CPU as one), "host"
+    inputs: Dict[str, Dict[str, Any]]                  # by their names; "*": any number. Each: help, types, optional
+    outputs: Dict[str, Dict[str, Any]]
+    options: Dict[str, Dict[str, Any]]                 # help, type, default, required, choices, unit, min, max
+    plugin: Optional[Dict[str, str]]                   # that it is of: name, version, file
+
+    def __init__(self, said):
+        self.name, self.help, self.field, self.on = (said[k] for k in ("name", "help", "field", "on"))
+        self.inputs, self.outputs, self.options = (
+            {x["name"]: {k: v for k, v in x.items() if k != "name" and v is not None} for x in said[part]}
+            for part in ("in", "out", "options"))
+        self.plugin = said.get("plugin")
+
+    def __str__(self):
+        return _kinds(self.name)
+
+    def __repr__(self):
+        return f"<gpipe.Kind {self.name}: {self.help}>"
+
+
+class _Kinds(dict):
+    def __str__(self):
+        return _kinds()
+
+    def __missing__(self, name):
+        try:
+            _kinds(name)
+        except Error as e:
+            raise KeyError("; ".join((e.text, *e.messages[0].notes))) from None
+
+
+def stages() -> Mapping[str, Kind]:
+    """All kinds of stages that a pipeline may use, by their names, with those of plug-ins. print(gpipe.stages()) lists
+    them by field, print(gpipe.stages()["blur"]) is the page of one: its ports, and its options with their types and
+    defaults."""
+    return _Kinds((k["name"], Kind(k)) for k in json.loads(_kinds(form=lib.GP_KINDS_JSON)))
 
 
 class Loan:

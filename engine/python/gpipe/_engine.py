@@ -137,6 +137,14 @@ def registry():
     return _registry
 
 
+def kinds(name=None, form=lib.GP_KINDS_TEXT):
+    """What `gpipe stages` prints, of one kind or of all."""
+    errs, name = Errors(), ffi.NULL if name is None else name.encode()
+    out = printed(lambda f: lib.gp_kinds_print(registry(), name, form, f, errs.c))
+    errs.raise_if(errs.c.failed)
+    return out
+
+
 def setting(path, value):
     """A setting as `--set` has it. Texts of `vars` are texts; others are as they would stand in the file."""
     if hasattr(value, "tolist"):                       # NumPy's numbers and arrays
