@@ -509,6 +509,8 @@ check("kinds: options", k.options["a"]["type"] == "number" and k.options["a"]["d
 check("kinds: in short", repr(kinds["blur"]).startswith("<gpipe.Kind blur: "), repr(kinds["blur"]))
 refuses("no such kind", KeyError, "no stage kind 'blurr'; did you mean 'blur'?", lambda: kinds["blurr"])
 check("is there such a kind", "blurr" not in kinds and kinds.get("blurr") is None)
+refuses("an array as a variable", gp.Error, ["vars.taps=[0.0, 1.0, ", "...: error: 'taps' is a list, which an option itself"],
+        lambda: gp.Pipeline(text=pipe(top="vars: {taps: 1}"), vars={"taps": np.arange(100.0)}))
 if os.uname().machine == "x86_64":
     p = script("""
         import gpipe
@@ -778,6 +780,30 @@ while len(glob.glob("c*.npy")) < 5 and p.poll() is None:
 p.send_signal(signal.SIGINT)
 check("Ctrl-C in a run of files", p.communicate(timeout=60) == ("interrupted\n", "") and not glob.glob("*.partial*")
       and all(np.load(f).shape == (4,) for f in glob.glob("c*.npy")), p)
+
+# a stage that does not come to the end of its frame is named; what has the loop of a script end is the second Ctrl-C
+put("forever.lua", "function process(f, x, y) io.open('forever', 'w'):close() while true do y[1] = x[1] end end")
+p = script("""
+    import gpipe, numpy, os, time
+    text = '''
+    buffers: {picture: {dtype: f32, shape: [4]}}
+    stages: [{name: camera, use: input, out: picture}, {use: lua, script: forever.lua}, {name: result, use: output}]
+    '''
+    p = gpipe.Pipeline(text=text)
+    print(p)
+    with p:
+        p.inputs["camera"].push(numpy.zeros(4, "f4"))
+        while not os.path.exists("forever"):
+            time.sleep(0.01)
+        raise LookupError                              # which ends the block early, as Ctrl-C does
+    """)
+said = ""
+while "has been busy with frame 0 for" not in said and (line := p.stderr.readline()):
+    said += line
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=60)
+check("a stage that goes on is named", "GpipeWarning: pipeline:3:" in said and "stage 'lua' has been" in said, said)
+check("... and ended", p.returncode and out == "<gpipe.Pipeline pipeline: inputs 'camera', outputs 'result'>\n", (out, err))
 
 # == what the documentation shows ===============================================
 with open(os.path.join(ROOT, "engine/cli/topics/python.md")) as f:

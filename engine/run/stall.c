@@ -234,7 +234,8 @@ static void lone_line(gp_report *r, gp_actorrt *p)
     if (s == IDLE && p->on_loan)
         LINE(r, p, "the program has %s stage '%s' for %s%s", p->source ? "pushed no frame into" : "pulled no frame of",
              p->name, t.text,
-             p->source ? ", nor said that no more frames come, by gp_push_close() (in Python close())" : "");
+             p->source ? ", nor said that no more frames come, by gp_push_close() (in Python close())"
+                       : ": who pushes more frames than there is room for pulls between them, or another thread does");
     else if (s == IDLE)
         LINE(r, p, "stage '%s' has waited %s for %s outside", p->name, t.text,
              p->source ? "input from" : "a reader");

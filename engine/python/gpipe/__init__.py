@@ -674,7 +674,9 @@ class Pipeline:
         self._plan = Compiled(source, self._file, [setting("vars." + k, v) for k, v in (vars or {}).items()]
                               + [setting(k, v) for k, v in (settings or {}).items()])
         _warn(self._plan.warnings)                     # compiled, it has no errors
-        self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure})
+        ref = weakref.ref(self)
+        self._held_up = ffi.callback("void(void *, gp_errs *)", lambda _, who: ref()._note_held_up(who))
+        self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure, "held_up": self._held_up})
         self._names, self._open, self._lock = {}, set(), threading.Condition()
         self._thread = self._next = self._retuner = self._outcome = None
         self._at, self._firm, self._stopping, self._setting = 0, True, 0, threading.Lock()
@@ -682,6 +684,10 @@ class Pipeline:
         self.outputs: Dict[str, Output] = _Named()
         for name, source in self._plan.on_loan():
             (self.inputs if source else self.outputs)[name] = (Input if source else Output)(self, name)
+
+    def __repr__(self):
+        names = (", ".join(map(repr, ports)) or "none" for ports in (self.inputs, self.outputs))
+        return "<gpipe.Pipeline %s: inputs %s, outputs %s>" % (os.fspath(self._file), *names)
 
     # -- what it is --
 
@@ -712,7 +718,7 @@ class Pipeline:
         self._stopping, self._firm = 0, True
         if self._outcome is not None:                  # what it reads may have changed, and nobody has cancelled it
             self._adopt(Compiled(self._plan.source, self._file, self._plan.settings))
-        self._at, self._outcome, self._over, self._told, self._next = 0, None, False, [], None
+        self._at, self._outcome, self._over, self._told, self._held, self._next = 0, None, False, [], [], None
         self._errs, self._names, self._drained = self._plan.errs(), {}, ffi.new("gp_loan *")
         for port in self._ports():
             port._closed = port._ended = False
@@ -884,6 +890,16 @@ class Pipeline:
                               "them, or copy them, and end the loans")
         _warn(self._told + [m for m in messages if m.kind == "warning"])
 
+    def _note_held_up(self, who):
+        self._held += self._plan.errs(who).messages()
+
+    def _warn_held_up(self):
+        held, self._held = self._held, []
+        try:
+            _warn(held)
+        except GpipeWarning:                           # the program has warnings raised: once the run is over
+            self._told += held
+
     def _finish(self, level):
         c, loans = self._drained, list(self._open)
         for port in self.inputs.values():
@@ -899,6 +915,7 @@ class Pipeline:
             loan._end_with_run()
         self._open.clear()
         while self._thread.is_alive():
+            self._warn_held_up()
             moved = False
             for port in self._left_over(level):
                 moved |= c.held != ffi.NULL            # Ctrl-C came before it was given back
@@ -907,7 +924,7 @@ class Pipeline:
                     lib.gp_pull_end(port._c, c)
                     moved = True
             if not moved:
-                self._thread.join(0.001 if self.outputs else None)
+                self._thread.join(0.001 if self.outputs else 0.1)
         return kept
 
     def _left_over(self, level):
@@ -919,8 +936,8 @@ class Pipeline:
 def run(file: Any = None, *, text: Optional[str] = None, vars: Optional[Mapping[str, Any]] = None,
         settings: Optional[Mapping[str, Any]] = None, frames: Optional[Iterable[Any]] = None) -> Iterator[Frame]:
     """Runs a pipeline, and gives the frames of its one output. `frames` are for its one input, as Input.push() takes
-    them: the next one is asked for when there is room, on this thread, while the pipeline works. A pipeline without an
-    output has run when this returns. Its other arguments are those of Pipeline."""
+    them: the next one is asked for when there is room, on this thread, while the pipeline works. It runs as results are
+    asked for; one without an output has run when this returns. Its other arguments are those of Pipeline."""
     p = Pipeline(file, text=text, vars=vars, settings=settings)
     if len(p.inputs) > 1 or len(p.outputs) > 1:
         raise ValueError("gpipe.run() is for one input and one output; this pipeline has "
