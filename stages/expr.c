@@ -291,7 +291,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_expr = {
     GP_KIND("expr"), .field = "own code",
-    .also = "map",
+    .also = "map sqrt abs exp log clip add subtract multiply divide where",
     .help = "computes each element by an expression of your own",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .by_place = true, .of_none = true,

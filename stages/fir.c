@@ -76,7 +76,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_fir = {
     GP_KIND("fir"), .field = "signals",
-    .also = "convolve lfilter",
+    .also = "convolve lfilter lowpass highpass bandpass",
     .help = "filter a signal with given coefficients",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape, .record = record, .table = table,

@@ -256,7 +256,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_iir = {
     GP_KIND("iir"), .field = "signals",
-    .also = "sosfilt",
+    .also = "sosfilt butterworth lowpass highpass bandpass notch",
     .help = "filter a signal recursively: low-pass, high-pass, band-pass, notch",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .check = check, .shape = shape, .record = record, .table = table,

@@ -114,7 +114,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_slide = {
-    GP_KIND("slide"), .field = "signals",
+    GP_KIND("slide"), .field = "signals", .also = "stft spectrogram",
     .help = "overlapping windows of a signal, which run on from frame to frame",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape, .record = record, .table = table,

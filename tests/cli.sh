@@ -86,6 +86,8 @@ if [ "$(uname -m)" = x86_64 ]; then
     tr -d ' \n' < "$tmp/kept.json" | grep -q '"plugins":{"kept":"1.0"}' && ok || bad 'a plug-in: the report'
     expect 'no plug-in'       3 "no stage kind 'kept_ramp'" "$GPIPE" check "$tmp/kept.yaml"
     grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in: where they are looked for'
+    expect 'no plug-in, stages' 2 "no stage kind 'kept_ramp'; 'gpipe stages' lists them" "$GPIPE" stages kept_ramp
+    grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in, stages: where they are looked for'
     expect 'a word that is near' 3 "did you mean 'scale'" "$GPIPE" check <(echo 'stages: [{use: scael}]')
     grep -q 'looked for' "$tmp/stderr" && bad 'a word that is near: where plug-ins are looked for' || ok
     expect 'another word'     3 'here it is \{use: kept_ramp\}' "$GPIPE" check --plugin $kept <(echo 'stages: [{use: sawtooth}]')
@@ -97,6 +99,8 @@ if [ "$(uname -m)" = x86_64 ]; then
     [ -s "$tmp/stderr" ] && bad 'quietly: it warns' || ok
     expect 'kinds'            0 '' "$GPIPE" stages
     grep -q '^  kept_pick  *host  *the least or most of each frame \[plug-in kept 1.0\]$' "$tmp/stdout" && ok || bad 'kinds: of a plug-in'
+    [ "$(tail -1 "$tmp/stdout")" = "$tmp/plugins/broken.so could not be loaded; plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins; see 'gpipe help plugins'" ] \
+        && ok || bad "kinds: where plug-ins are looked for: $(tail -1 "$tmp/stdout")"
     expect 'help of a kind'   0 '' "$GPIPE" help kept_ramp
     grep -q "^plug-in: kept 1.0, $tmp/data/gpipe/plugins/kept.so$" "$tmp/stdout" && ok || bad 'help of a kind: of which plug-in'
     "$GPIPE" schema 2>"$tmp/stderr" | grep -q '"kept_ramp"' && ok || bad 'schema: kinds of plug-ins'
@@ -144,6 +148,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     case 4: qsort(two, 2, 1, compare); break;
     case 5: free(p = malloc(100)), free(p); break;
     case 6: return deep(0);
+    case 9: for (fclose(fopen(getenv("LOOPS"), "w")); ; ) two[0] = *(char *volatile)two;
     }
     return true;
 }
@@ -156,7 +161,7 @@ static bool shape(gp_shape *s)
 }
 static const gp_port out[] = { { .name = "out" }, { 0 } };
 static const gp_opt opts[] = {
-    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape", .required = true, .help = "how" },
+    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape|loops", .required = true, .help = "how" },
     { 0 } };
 static const gp_kind faulty = { GP_KIND("faulty"), .help = "faults", .out = out, .opts = opts,
                                 .opts_size = sizeof(struct faulty), .shape = shape, .run = run };
@@ -807,6 +812,15 @@ for by in loop.lua long.lua; do
         && ok || bad "who hangs: $by: exit $rc: $(cat "$tmp/stderr")"
     rm -f "$tmp"/parts/*
 done
+# ... at the first one by who goes on, with its plug-in; the second ends the run
+LOOPS=$tmp/loops "$GPIPE" run --plugin "$tmp/faulty.so" "$tmp/faulty.yaml" --set stages.faulty.how=loops 2>"$tmp/stderr" >"$tmp/stdout" &
+pid=$!
+until_ $pid test -e "$tmp/loops"
+kill -INT $pid; until_ $pid grep -q 'waits for that' "$tmp/stderr"
+grep -qE "faulty.yaml:2:11: warning: stage 'faulty' \(plug-in faulty 0.9\) has been busy with frame 0 for [0-9.]+ s, computing" "$tmp/stderr" \
+    && grep -q '^      the end waits for that; Ctrl-C or SIGTERM again stops at once$' "$tmp/stderr" && ok || bad "who loops: $(cat "$tmp/stderr")"
+kill -INT $pid; wait $pid; rc=$?
+[ $rc = 130 ] && ok || bad "who loops: exit $rc"
 beside stuck.yaml -
 expect 'stalled, and a file' 5 'is busy with frame 3' "$GPIPE" run "$tmp/parts.yaml"
 grep -q "warning: what was written is kept as '.*parts/out.npy.partial'" "$tmp/stderr" && ok || bad 'stalled: what is kept is not told'

@@ -495,6 +495,32 @@ check("NumPy's numbers", np.array_equal(through([A], pipe("use: scale, a: n", to
                               [2 * A]))
 check("settings", "depth 9" in str(gp.Pipeline(text=pipe("use: scale"), settings={"depth": 9}).plan()))
 
+# == kinds ======================================================================
+said = lambda *a: subprocess.run([COMMAND, "stages", *a], capture_output=True, text=True).stdout
+kinds = gp.stages()
+check("kinds: their names", len(kinds) > 60 and list(kinds) == [k["name"] for k in json.loads(said("--json"))])
+check("kinds: the list", str(kinds).startswith("arrays\n") and str(kinds).rpartition("\nplug-ins")[0]
+      == said().rpartition("\nplug-ins")[0], str(kinds))
+for k in "blur", "generate", "read":
+    check(f"kinds: the page of {k}", str(kinds[k]) == said(k) and f"{k} - {kinds[k].help}\n" in said(k), kinds[k])
+k = kinds["scale"]
+check("kinds: options", k.options["a"]["type"] == "number" and k.options["a"]["default"] == "1" and k.on == ["device"]
+      and kinds["blur"].options["sigma"]["required"] and "f32" in k.inputs["in"]["types"] and "out" in k.outputs, k.options)
+check("kinds: in short", repr(kinds["blur"]).startswith("<gpipe.Kind blur: "), repr(kinds["blur"]))
+refuses("no such kind", KeyError, "no stage kind 'blurr'; did you mean 'blur'?", lambda: kinds["blurr"])
+check("is there such a kind", "blurr" not in kinds and kinds.get("blurr") is None)
+refuses("an array as a variable", gp.Error, ["vars.taps=[0.0, 1.0, ", "...: error: 'taps' is a list, which an option itself"],
+        lambda: gp.Pipeline(text=pipe(top="vars: {taps: 1}"), vars={"taps": np.arange(100.0)}))
+if os.uname().machine == "x86_64":
+    p = script("""
+        import gpipe
+        print(gpipe.stages()["kept_ramp"].plugin["name"], "[plug-in kept 1.0]" in str(gpipe.stages()))
+        text = "stages: [{use: kept_ramp, frames: 2, start: 3, size: 1}, {use: output}]"
+        print([f.array[0] for f in gpipe.run(text=text)])
+        """, env=dict(os.environ, GPIPE_PLUGINS=os.path.join(ROOT, "tests/data/plugin/kept.so")))
+    out, err = p.communicate()
+    check("kinds of a plug-in", out.startswith("kept True\n[") and "3.0" in out and "4.0" in out and not err, (out, err))
+
 # == several inputs and outputs ==================================================
 several = """
 buffers: {l: {dtype: f32, shape: [4, 6]}, r: {dtype: f32, shape: [4, 6]}}
@@ -754,6 +780,30 @@ while len(glob.glob("c*.npy")) < 5 and p.poll() is None:
 p.send_signal(signal.SIGINT)
 check("Ctrl-C in a run of files", p.communicate(timeout=60) == ("interrupted\n", "") and not glob.glob("*.partial*")
       and all(np.load(f).shape == (4,) for f in glob.glob("c*.npy")), p)
+
+# a stage that does not come to the end of its frame is named; what has the loop of a script end is the second Ctrl-C
+put("forever.lua", "function process(f, x, y) io.open('forever', 'w'):close() while true do y[1] = x[1] end end")
+p = script("""
+    import gpipe, numpy, os, time
+    text = '''
+    buffers: {picture: {dtype: f32, shape: [4]}}
+    stages: [{name: camera, use: input, out: picture}, {use: lua, script: forever.lua}, {name: result, use: output}]
+    '''
+    p = gpipe.Pipeline(text=text)
+    print(p)
+    with p:
+        p.inputs["camera"].push(numpy.zeros(4, "f4"))
+        while not os.path.exists("forever"):
+            time.sleep(0.01)
+        raise LookupError                              # which ends the block early, as Ctrl-C does
+    """)
+said = ""
+while "has been busy with frame 0 for" not in said and (line := p.stderr.readline()):
+    said += line
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=60)
+check("a stage that goes on is named", "GpipeWarning: pipeline:3:" in said and "stage 'lua' has been" in said, said)
+check("... and ended", p.returncode and out == "<gpipe.Pipeline pipeline: inputs 'camera', outputs 'result'>\n", (out, err))
 
 # == what the documentation shows ===============================================
 with open(os.path.join(ROOT, "engine/cli/topics/python.md")) as f:

@@ -1,4 +1,5 @@
 /* test_try.c - gp_try_stage: one stage alone, with frames of this program. */
+#include <math.h>
 #include "gpipe/gpipe.h"
 #include "pipe.h"
 #include "suite.h"
@@ -86,6 +87,67 @@ TEST_EACH(gives, good)
     }
 }
 
+static bool copy_shape(gp_shape *s)
+{
+    s->out[0] = s->in[0];
+    return true;
+}
+
+/* Puts twice the frame's number `in` under `twice`, and drops frame 1. */
+static bool meta_run(gp_call *c, gp_frame *f, int n)
+{
+    double in;
+    if (f->index == 1)
+        f->status = GP_DROP;
+    else if (gp_meta_get(c, f, "in", &in))
+        gp_meta_set(c, f, "twice", &(double){ 2 * in });
+    memcpy(f->out[0].data, f->in[0].data, gp_bytes(&f->in[0].type));
+    return true;
+}
+
+/* What travels with frames goes in, and what of it is asked for comes out. */
+TEST(travels)
+{
+    enum { N = 4 };
+    static const gp_port port[] = { { "x", GP_ACCEPT_ANY, .help = "x" }, { 0 } };
+    static const char *const given[] = { "other", "in" }, *const taken[] = { "twice", "in", "none" };
+    static const gp_kind kind = { GP_KIND("meta"), .help = "numbers", .in = port, .out = port, .shape = copy_shape,
+                                  .run = meta_run };
+    int64_t time_ns[N] = { 10, 20, 30, 1700000000000000001 };
+    double meta[N][2] = { { 1, 2 }, { 3, 4 }, { 5, NAN }, { 7, -0.5 } };
+    gp_type each[] = { { GP_F32, 1, { 3 } }, { GP_F32, 1, { 3 } }, { GP_F32, 1, { 1 } }, { GP_F32, 1, { 3 } } };
+    gp_frames in = F32(N, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), out = { .keys = taken, .nkeys = 3 };
+    in.each = each, in.time_ns = time_ns, in.keys = given, in.nkeys = 2, in.meta = *meta;
+    ck_assert(gp_register(kinds, &kind, &errs));
+    ck_assert_msg(gp_try_stage(kinds, "meta", NULL, &in, 1, &out, 1, &errs), "%s", errs.e[0].msg);
+    ck_assert_int_eq(out.n, 3);
+    for (int i = 0; i < 3; i++) {
+        const int of[] = { 0, 2, 3 };
+        double want[] = { 2 * meta[of[i]][1], meta[of[i]][1] }, *got = out.meta + 3 * i;
+        ck_assert(out.number[i] == (uint64_t)of[i] && out.time_ns[i] == time_ns[of[i]]);
+        ck_assert(out.each[i].dim[0] == each[of[i]].dim[0]);
+        ck_assert(of[i] == 2 ? isnan(got[0]) && isnan(got[1]) : got[0] == want[0] && got[1] == want[1]);
+        ck_assert(isnan(got[2]));
+    }
+    gp_frames_free(&out);
+    in.meta[0] = INFINITY;
+    ck_assert(!gp_try_stage(kinds, "meta", NULL, &in, 1, &out, 1, &errs));
+    ck_assert_msg(!strcmp(errs.e[0].msg, "input 0: a number of its frames is infinite"), "%s", errs.e[0].msg);
+    in.meta[0] = 0, in.keys = (const char *const[]){ "other", "a-b" };
+    errs.n = errs.failed = 0;
+    ck_assert(!gp_try_stage(kinds, "meta", NULL, &in, 1, &out, 1, &errs));
+    ck_assert_msg(strstr(errs.e[0].msg, "'a-b' cannot be a name under 'metadata'"), "%s", errs.e[0].msg);
+}
+
+/* A source that sets no times has those at which its frames came. */
+TEST(times)
+{
+    gp_frames out = { .n = 2 };
+    ck_assert_msg(gp_try_stage(kinds, "odd", "how: goes_on", NULL, 0, &out, 1, &errs), "%s", errs.e[0].msg);
+    ck_assert(out.n == 2 && out.number[1] == 1 && out.time_ns[0] > 0 && out.time_ns[1] >= out.time_ns[0]);
+    gp_frames_free(&out);
+}
+
 /* Frames that have fewer rows lie as far apart as whole ones, on both sides. */
 TEST(shorter)
 {
@@ -154,12 +216,6 @@ TEST(place)
     ck_assert(!gp_try_stage(kinds, "lua", format("script: '%s/e.lua'", dir), &in, 1, &out, 1, &errs));
     ck_assert_str_eq(errs.e[0].at.file, "stage");
     ck_assert_msg(strstr(errs.e[0].msg, "e.lua:2: ") && strstr(errs.e[0].msg, "not this one"), "%s", errs.e[0].msg);
-}
-
-static bool copy_shape(gp_shape *s)
-{
-    s->out[0] = s->in[0];
-    return true;
 }
 
 static bool copy_run(gp_call *c, gp_frame *f, int n)

@@ -1,6 +1,7 @@
 /* try.c - one stage alone, for tests of its kind: a pipeline of it and of stages that are on loan to this thread, which
  * pushes the frames given, and pulls what it makes. */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +43,37 @@ static void put_ports(FILE *to, const char *key, int n)
     fputs(n ? "]" : "", to);
 }
 
+static const gp_frames *frames_of(const port *p)
+{
+    return p->given ? p->given : &p->taken;
+}
+
+static bool has_key(const port *p, int n, const char *key)
+{
+    const gp_frames *f = frames_of(p);
+    while (n && strcmp(f->keys[n - 1], key))
+        n--;
+    return n;
+}
+
+/* Those that neither a port before it nor itself had before. */
+static void put_keys(FILE *to, const port *first, const port *p)
+{
+    const gp_frames *f = frames_of(p);
+    for (int k = 0; k < f->nkeys; k++) {
+        bool had = has_key(p, k, f->keys[k]);
+        for (const port *q = first; q < p && !had; q++)
+            had = has_key(q, frames_of(q)->nkeys, f->keys[k]);
+        if (!had)
+            fprintf(to, "'%s', ", f->keys[k]);
+    }
+}
+
 /* The stage is in line 1. The others have a priority of their own: then a thread that pushes or pulls does no stage's
  * work, in which it might have to stay. */
-static char *text_of(const char *kind, const char *options, const gp_frames *in, int nin, int nout, size_t *len)
+static char *text_of(const trial *t, const char *kind, const char *options, size_t *len)
 {
+    int nin = t->nin, nout = t->nports - nin;
     gp_memfile m;
     if (!gp_memfile_open(&m))
         return NULL;
@@ -59,12 +87,16 @@ static char *text_of(const char *kind, const char *options, const gp_frames *in,
         fprintf(m.f, "  {name: taken%d, use: output, in: out%d, priority: low},\n", i, i);
     fputs("]\nbuffers: {", m.f);
     for (int i = 0; i < nin; i++) {
-        fprintf(m.f, "in%d: {dtype: %s, shape: [", i, gp_dtype_name(in[i].type.dtype));
-        for (int k = 0; k < in[i].type.ndim; k++)
-            fprintf(m.f, "%lld, ", (long long)in[i].type.dim[k]);
+        const gp_type *type = &t->port[i].given->type;
+        fprintf(m.f, "in%d: {dtype: %s, shape: [", i, gp_dtype_name(type->dtype));
+        for (int k = 0; k < type->ndim; k++)
+            fprintf(m.f, "%lld, ", (long long)type->dim[k]);
         fputs("]},\n  ", m.f);
     }
-    fputs("}\n", m.f);
+    fputs("}\nmetadata: [", m.f);
+    for (int i = 0; i < t->nports; i++)
+        put_keys(m.f, t->port, &t->port[i]);
+    fputs("]\n", m.f);
     return gp_memfile_close(&m, len);
 }
 
@@ -111,20 +143,21 @@ static bool begin(trial *t, gp_errs *errs)
 
 /* ---- frames ---------------------------------------------------------- */
 
+/* As many as there is room for. */
 static gp_loan_status push(port *p)
 {
-    const gp_frames *f = p->given;
-    gp_loan l;
-    if (p->pushed == f->n) {
+    gp_frames f = *p->given;
+    int64_t done, at = p->pushed;
+    bool failed;
+    if (at == f.n) {
         gp_push_close(p->in);
         return GP_LOAN_END;
     }
-    gp_loan_status status = gp_push_begin(p->in, &l, 0);
-    if (status != GP_LOAN_OK)
-        return status;
-    l.view.type.dim[0] = f->each ? f->each[p->pushed].dim[0] : f->type.dim[0];
-    memcpy(l.view.data, (const char *)f->data + gp_bytes(&f->type) * (size_t)p->pushed++, gp_bytes(&l.view.type));
-    gp_push_end(p->in, &l);
+    f.n -= at, f.data = (char *)f.data + gp_bytes(&f.type) * (size_t)at;
+    f.each = f.each ? f.each + at : NULL, f.time_ns = f.time_ns ? f.time_ns + at : NULL;
+    f.meta = f.meta ? f.meta + at * f.nkeys : NULL;
+    gp_loan_status status = gp_push_frames(p->in, &f, 0, &done, &failed);
+    p->pushed += done;
     return status;
 }
 
@@ -157,20 +190,31 @@ static bool may_go_on(trial *t, const port *p, const gp_loan *l)
                    "many are wanted; a source ends by the status GP_END", (long long)p->taken.n);
 }
 
+/* Room for one element more than `n`, and for none too. */
+static bool grow(void *array, size_t bytes, int64_t n)
+{
+    void *was, *more;
+    memcpy(&was, array, sizeof was);
+    more = realloc(was, bytes * ((size_t)n + 1) + 1);
+    if (more)
+        memcpy(array, &more, sizeof more);
+    return more != NULL;
+}
+
 /* Frames lie as far apart as whole ones. */
-static bool keep(trial *t, port *p, const gp_view *v)
+static bool keep(trial *t, port *p, const gp_loan *l)
 {
     gp_frames *f = &p->taken;
-    size_t bytes = gp_bytes(&f->type), n = (size_t)f->n;
-    char *data = realloc(f->data, bytes * (n + 1) + 1);
-    f->data = data ? data : f->data;
-    gp_type *each = data ? realloc(f->each, sizeof *each * (n + 1)) : NULL;
-    if (!each)
+    size_t bytes = gp_bytes(&f->type);
+    int64_t n = f->n;
+    if (!grow(&f->data, bytes, n) || !grow(&f->each, sizeof *f->each, n) || !grow(&f->number, sizeof *f->number, n)
+        || !grow(&f->time_ns, sizeof *f->time_ns, n) || !grow(&f->meta, sizeof *f->meta * (size_t)f->nkeys, n))
         return gp_fail(&t->errs, GP_E_RESOURCE, t->stage->at, "out of memory");
-    f->each = each;
-    f->each[n] = v->type;
-    memset(data + bytes * n, 0, bytes);
-    memcpy(data + bytes * n, v->data, gp_bytes(&v->type));
+    char *data = (char *)f->data + bytes * (size_t)n;
+    f->each[n] = l->view.type, f->number[n] = l->index, f->time_ns[n] = l->time_ns;
+    memset(data, 0, bytes);
+    memcpy(data, l->view.data, gp_bytes(&l->view.type));
+    gp_loan_numbers(l, f, n);
     f->n++;
     return true;
 }
@@ -183,7 +227,7 @@ static gp_loan_status pull(trial *t, port *p)
         return status;
     bool wanted = p < t->port + t->nin + t->nout && (!p->most || p->taken.n < p->most);
     if (wanted && !t->errs.failed)
-        (void)(is_guarded(t, p, &l) && may_go_on(t, p, &l) && keep(t, p, &l.view));
+        (void)(is_guarded(t, p, &l) && may_go_on(t, p, &l) && keep(t, p, &l));
     gp_pull_end(p->out, &l);
     if (t->errs.failed || has_enough(t, true))
         gp_cancel(t->pipeline, 1);
@@ -244,10 +288,17 @@ static bool is_sound(const gp_frames *f)
     return sound;
 }
 
+static bool is_finite(const gp_frames *f)
+{
+    int64_t i = 0, n = f->meta ? f->n * f->nkeys : 0;
+    while (i < n && !isinf(f->meta[i]))
+        i++;
+    return i == n;
+}
+
 void gp_frames_free(gp_frames *f)
 {
-    free(f->data);
-    free(f->each);
+    free(f->data), free(f->each), free(f->number), free(f->time_ns), free(f->meta);
     *f = (gp_frames){ .n = 0 };
 }
 
@@ -267,13 +318,15 @@ bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, c
         if (!is_sound(&in[i]))
             return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "input %d: its frames have no type, or some are not of it "
                            "with fewer rows", i);
+        if (!is_finite(&in[i]))
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "input %d: a number of its frames is infinite", i);
     }
     for (int i = 0; i < nout; i++) {
         t.port[nin + i].most = out[i].n;
-        out[i] = (gp_frames){ .n = 0 };
+        t.port[nin + i].taken = out[i] = (gp_frames){ .keys = out[i].keys, .nkeys = out[i].nkeys };
     }
     size_t len = 0;
-    char *text = text_of(kind, options, in, nin, ports, &len);
+    char *text = text_of(&t, kind, options, &len);
     bool ok = text ? run(&t, r, text, len, errs) : gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     for (int i = 0; i < nout; i++)
         if (ok)

@@ -134,11 +134,6 @@ typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE
 void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
-/* stages.c: all that can be said of a kind. */
-void gp_kind_print(FILE *to, const gp_registry *registry, const gp_kind *k);
-/* What may be said for an option: "number, 0.1 to 10, default 1". */
-void gp_option_print(FILE *to, const gp_opt *o);
-
 /* account.c: after a run, a line for each stage, segment and engine, and the verdict. */
 void gp_print_account(FILE *to, const gp_report *r);
 

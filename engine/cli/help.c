@@ -5,6 +5,7 @@
 #include "base/embed.h"
 #include "base/memfile.h"
 #include "cli/verb.h"
+#include "draw/dump.h"
 
 static const char *const topics[] = {
     "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "plugins", "embed", "retune", "devices",

@@ -61,9 +61,11 @@ char *gp_err_option(const gp_args *args, const gp_err *e)
 {
     int set = find_set(args, e->at.file);
     bool device = e->at.file == args->device, swept = set >= args->swept_from && set < args->swept_to;
+    enum { LONG = 100 };               /* of a list, say: what it begins with tells which it is */
     char *name = NULL;
-    if (set >= 0 && asprintf(&name, "--%s %s", device ? "device" : swept ? "sweep" : "set",
-                             device ? strchr(e->at.file, '=') + 1 : e->at.file) < 0)
+    const char *text = set < 0 ? "" : device ? strchr(e->at.file, '=') + 1 : e->at.file;
+    if (set >= 0 && asprintf(&name, "--%s %.*s%s", device ? "device" : swept ? "sweep" : "set", LONG, text,
+                             strlen(text) > LONG ? "..." : "") < 0)
         name = NULL;
     return name;
 }

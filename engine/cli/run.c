@@ -133,6 +133,24 @@ static bool has_taken(const gp_pipeline *p)
     return any;
 }
 
+typedef struct held_up { const gp_args *args; const gp_loaded *l; } held_up;
+
+/* gp_run_options.held_up. Any rank says so of its own stages. */
+static void say_held_up(void *arg, const gp_errs *who)
+{
+    const held_up *h = arg;
+    gp_errs e = *who;
+    gp_ranks *us = h->args->ranks;
+    if (h->args->quiet)
+        return;
+    gp_fail(&e, GP_E_NOTE, (gp_loc){ 0 }, "the end waits for that; %s stops at once",
+            gp_signals_level() ? "Ctrl-C or SIGTERM again" : "a second Ctrl-C or SIGTERM");
+    if (gp_ranks_n(us) > 1)
+        gp_print_errs_of_rank(h->args, gp_rank(us), h->l, &e);
+    else
+        gp_print_errs(h->args, h->l, &e);
+}
+
 static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_ranks *const us = args->ranks;
@@ -159,7 +177,8 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
                                .check_kernels = args->check_kernels, .begin = gp_ranks_begin,
                                .gather = together ? gp_ranks_meet : NULL, .gather_arg = us,
                                .begin_arg = us, .joins = gp_ranks_joins,
-                               .replaced = together ? gp_ranks_note_replaced : NULL };
+                               .replaced = together ? gp_ranks_note_replaced : NULL, .held_up = say_held_up,
+                               .held_up_arg = &(held_up){ args, &l } };
     gp_report_files files = { .account = false };
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank(us));

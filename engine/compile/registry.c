@@ -346,3 +346,55 @@ char *gp_registry_missing(const gp_registry *r, bool near)
                      *looked ? "plug-ins were looked for in " : "", looked);
     return n < 0 ? NULL : text;
 }
+
+/* Is `word` one of a list of words? */
+static bool is_among(const char *word, const char *list, char between)
+{
+    size_t n = strlen(word);
+    const char *at = list;
+    while (at && !(!strncmp(at, word, n) && (!at[n] || at[n] == between))) {
+        at = strchr(at, between);
+        at = at ? at + 1 : NULL;
+    }
+    return at != NULL;
+}
+
+enum { HINT = 400 };
+
+static void add_hint(char hint[HINT], const char *kind, const char *opt, const char *value)
+{
+    size_t n = strlen(hint);
+    snprintf(hint + n, HINT - n, "%s{use: %s%s%s%s%s}", n ? " or " : "; here it is ", kind, opt ? ", " : "",
+             opt ? opt : "", opt ? ": " : "", opt ? value : "");
+}
+
+/* A kind that has `name` as another word, or those that have it as a choice of an option; "" if there are none. */
+static void find_hint(const gp_registry *r, const char *name, char hint[HINT])
+{
+    const gp_kind *k;
+    *hint = 0;
+    for (int i = 0; (k = gp_kind_at(r, i)); i++) {
+        if (is_among(name, k->also ? k->also : "", ' '))
+            add_hint(hint, k->name, NULL, NULL);
+        for (const gp_opt *o = k->opts; o && o->name; o++)
+            if (o->type == GP_OPT_ENUM && o->required && is_among(name, o->choices, '|'))
+                add_hint(hint, k->name, o->name, name);
+    }
+}
+
+bool gp_registry_lacks(const gp_registry *r, const char *name, gp_code code, gp_loc at, gp_errs *errs)
+{
+    char known[HINT];
+    gp_near near = GP_NEAR(name);
+    const gp_kind *k;
+    for (int i = 0; (k = gp_kind_at(r, i)); i++)
+        gp_near_try(&near, k->name);
+    find_hint(r, name, known);
+    const char *hint = *known ? known : gp_near_text(&near);
+    gp_fail(errs, code, at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
+    char *missing = gp_registry_missing(r, *hint);
+    if (missing)
+        gp_fail(errs, GP_E_NOTE, at, "%s", missing);
+    free(missing);
+    return false;
+}

@@ -21,6 +21,8 @@ void gp_registry_opening(gp_registry *r, const char *file);
 /* Notes a folder that plug-ins were looked for in, or one that could not be loaded, for who misses a kind. */
 void gp_registry_looked(gp_registry *r, const char *folder);
 void gp_registry_failed(gp_registry *r, const char *file);
+/* Adds an error: there is no kind of that name, and which one was meant, or what became of plug-ins. Returns false. */
+bool gp_registry_lacks(const gp_registry *r, const char *name, gp_code code, gp_loc at, gp_errs *errs);
 /* "a.so could not be loaded; plug-ins were looked for in x, y", malloc'd; NULL: neither was, or there is no memory.
  * `near`: the name that was meant is known, and the folders do not matter unless one failed. */
 char *gp_registry_missing(const gp_registry *r, bool near);

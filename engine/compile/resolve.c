@@ -102,7 +102,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
                key->text);
         else if (value->kind != GP_SCALAR)
             AT(r, value->at, "'%s' is a %s; a variable has a single value", key->text,
-               value->kind == GP_LIST ? "list" : "map");
+               value->kind == GP_LIST ? "list, which an option itself may have" : "map");
         else
             gp_table_put(&vars->index, key->text, vars->n),
             vars->v[vars->n++] = (gp_var){ .name = key->text, .node = value,

@@ -43,35 +43,6 @@ static void lacks_kind(gp_resolving *r, const gp_rstage *st)
     AT(r, st->s.at, "stage '%s' does not say its kind; add use: KIND", st->s.name);
 }
 
-/* Is `word` one of a list of words? */
-static bool is_among(const char *word, const char *list, char between)
-{
-    size_t n = strlen(word);
-    const char *at = list;
-    while (at && !(!strncmp(at, word, n) && (!at[n] || at[n] == between))) {
-        at = strchr(at, between);
-        at = at ? at + 1 : NULL;
-    }
-    return at != NULL;
-}
-
-/* A kind that has `name` as another word, or those that have it as a choice of an option; "" if there are none. */
-static const char *kind_hint(const gp_resolving *r, const char *name)
-{
-    const char *hint = "";
-    const gp_kind *k;
-    for (int i = 0; (k = gp_kind_at(r->registry, i)); i++) {
-        const char *word = k->also ? k->also : "";
-        if (is_among(name, word, ' '))
-            hint = gp_format(r->arena, "%s%s{use: %s}", hint, *hint ? " or " : "; here it is ", k->name);
-        for (const gp_opt *o = k->opts; o && o->name; o++)
-            if (o->type == GP_OPT_ENUM && o->required && is_among(name, o->choices, '|'))
-                hint = gp_format(r->arena, "%s%s{use: %s, %s: %s}", hint, *hint ? " or " : "; here it is ", k->name, o->name,
-                                 name);
-    }
-    return hint;
-}
-
 static void note_plugin(gp_resolving *r, const gp_plugin_info *of)
 {
     const gp_resolving *top = r;
@@ -99,18 +70,7 @@ static void find_kind(gp_resolving *r, gp_rstage *st)
         note_plugin(r, st->s.plugin = gp_kind_plugin(r->registry, st->s.kind));
     if (!name || st->s.kind)
         return;
-    gp_near near = GP_NEAR(name);
-    const gp_kind *k;
-    for (int i = 0; (k = gp_kind_at(r->registry, i)); i++)
-        gp_near_try(&near, k->name);
-    const char *hint = kind_hint(r, name);
-    if (!*hint)
-        hint = gp_near_text(&near);
-    AT(r, use->at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
-    char *missing = gp_registry_missing(r->registry, *hint);
-    if (missing)
-        gp_fail(r->errs, GP_E_NOTE, use->at, "%s", missing);
-    free(missing);
+    gp_registry_lacks(r->registry, name, GP_E_SPEC, use->at, r->errs);
 }
 
 static void check_keys(gp_resolving *r, gp_rstage *st)

@@ -40,6 +40,11 @@ char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT]);
  * the first. The arena's. */
 const char *gp_period_text(gp_arena *a, const gp_graph *g);
 
+/* kinds.c: all that can be said of a kind. */
+void gp_kind_print(FILE *to, const gp_registry *registry, const gp_kind *k);
+/* What may be said for an option: "number, 0.1 to 10, default 1". */
+void gp_option_print(FILE *to, const gp_opt *o);
+
 /* schema.c. Writes a JSON Schema (draft 7) of pipeline files: the keys, and the options of all kinds. */
 void gp_schema_write(FILE *f, const gp_registry *registry);
 

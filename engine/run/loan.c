@@ -9,6 +9,7 @@
  * The program knows a stage by its endpoint, which is there as long as the pipeline; in a run it has an actor.
  * `users` counts the program's threads that look at the actor, so that it stays until they have left; a frame on loan
  * keeps its worker from leaving, and so the run from ending. */
+#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -466,6 +467,20 @@ bool gp_pull_end(gp_output *out, gp_loan *l)
     return end(&out->e, l, GP_OK);
 }
 
+void gp_loan_numbers(const gp_loan *l, gp_frames *f, int64_t i)
+{
+    double *number = f->meta + i * f->nkeys;
+    for (int k = 0; k < f->nkeys; k++)
+        number[k] = gp_loan_get(l, f->keys[k], &number[k]) ? number[k] : NAN;
+}
+
+static void set_numbers(const gp_loan *l, const gp_frames *f, int64_t i)
+{
+    const double *number = f->meta + i * f->nkeys;
+    for (int k = 0; k < f->nkeys; k++)
+        gp_loan_set(l, f->keys[k], isnan(number[k]) ? NULL : &number[k]);
+}
+
 gp_loan_status gp_push_frames(gp_input *in, const gp_frames *f, int64_t timeout_ns, int64_t *done, bool *failed)
 {
     gp_loan_status status = GP_LOAN_OK;
@@ -476,6 +491,9 @@ gp_loan_status gp_push_frames(gp_input *in, const gp_frames *f, int64_t timeout_
         l.view.type = f->each ? f->each[*done] : f->type;
         if ((bytes = gp_bytes(&l.view.type)) <= room)      /* else end() says that it does not fit */
             memcpy(l.view.data, (const char *)f->data + (size_t)*done * gp_bytes(&f->type), bytes);
+        l.time_ns = f->time_ns ? f->time_ns[*done] : 0;
+        if (f->meta)
+            set_numbers(&l, f, *done);
         *failed = !end(&in->e, &l, GP_OK);
     }
     return status;
@@ -487,6 +505,10 @@ gp_loan_status gp_pull_frames(gp_output *out, gp_frames *f, int64_t timeout_ns, 
     gp_loan l;
     for (*done = 0; *done < f->n && (status = begin(&out->e, &l, timeout_ns)) == GP_LOAN_OK; ++*done) {
         f->each[*done] = l.view.type, f->number[*done] = l.index;
+        if (f->time_ns)
+            f->time_ns[*done] = l.time_ns;
+        if (f->meta)
+            gp_loan_numbers(&l, f, *done);
         memcpy((char *)f->data + (size_t)*done * gp_bytes(&f->type), l.view.data, gp_bytes(&l.view.type));
         end(&out->e, &l, GP_OK);
     }

@@ -71,6 +71,8 @@ void gp_endpoints_begin(gp_pipeline *p);
 void gp_endpoints_end(gp_pipeline *p);
 /* The paused run of `from` goes on under `to`: inputs that were closed stay so. */
 void gp_endpoints_hand_on(gp_pipeline *to, gp_pipeline *from);
+/* Sets the numbers of frame i of *f, by f->keys, to those of a loan. */
+void gp_loan_numbers(const gp_loan *l, gp_frames *f, int64_t i);
 
 /* run.c: frees what a run left; accepts NULL. */
 void gp_run_destroy(gp_run *run);

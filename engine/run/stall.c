@@ -128,6 +128,19 @@ static gp_ns_text span(int64_t ns)
 #define SPAN(ns) span(ns).text
 #define ULL(x) ((unsigned long long)(x))
 
+/* Who wrote a stage that does not end may be another than who wrote the pipeline. */
+typedef struct gp_plugin_text { char text[120]; } gp_plugin_text;
+
+static gp_plugin_text plugin_text(const gp_stage *s)
+{
+    gp_plugin_text t = { "" };
+    if (s && s->plugin)
+        snprintf(t.text, sizeof t.text, " (plug-in %.60s %.30s)", s->plugin->name, s->plugin->version);
+    return t;
+}
+
+#define PLUGIN(p) plugin_text((p)->kind == GP_ACTOR_HOST ? (p)->stage : NULL).text
+
 /* `doing`: say what it is at. */
 static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
 {
@@ -152,9 +165,9 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
     if (doing)
         gp_thread_is(atomic_load(&t->tid), at);
     if (t->seen.doing == GP_DOING_FINISH)
-        LINE(r, p, "stage '%s'%s has been in its finish for %s%s", p->name, who, s.text, at);
+        LINE(r, p, "stage '%s'%s%s has been in its finish for %s%s", p->name, PLUGIN(p), who, s.text, at);
     else
-        LINE(r, p, "%s '%s'%s has been %s frame %llu for %s%s", WHO(p), who,
+        LINE(r, p, "%s '%s'%s%s has been %s frame %llu for %s%s", WHO(p), PLUGIN(p), who,
              p->kind == GP_ACTOR_HOST ? "busy with" : "queueing", ULL(gp_actor_number(p, f)), s.text, at);
 }
 
@@ -221,7 +234,8 @@ static void lone_line(gp_report *r, gp_actorrt *p)
     if (s == IDLE && p->on_loan)
         LINE(r, p, "the program has %s stage '%s' for %s%s", p->source ? "pushed no frame into" : "pulled no frame of",
              p->name, t.text,
-             p->source ? ", nor said that no more frames come, by gp_push_close() (in Python close())" : "");
+             p->source ? ", nor said that no more frames come, by gp_push_close() (in Python close())"
+                       : ": who pushes more frames than there is room for pulls between them, or another thread does");
     else if (s == IDLE)
         LINE(r, p, "stage '%s' has waited %s for %s outside", p->name, t.text,
              p->source ? "input from" : "a reader");
@@ -291,8 +305,8 @@ static void headline(gp_report *r, const gp_actorrt *p, int64_t ns)
         return;
     }
     gp_thread_is(p->kind == GP_ACTOR_HOST ? atomic_load(&h->tid) : 0, doing);
-    gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: %s '%s' is busy %s%s",
-            SPAN(ns), WHO(p), what, doing);
+    gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: %s '%s'%s is busy %s%s",
+            SPAN(ns), WHO(p), PLUGIN(p), what, doing);
 }
 
 void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs)
@@ -341,7 +355,7 @@ static bool early(gp_run *run, gp_code code, const char *begin, gp_errs *errs)
     else if (st && st->prologue)
         gp_fail(errs, code, st->at, "%sstage '%s', which runs once, before frame 0, is not done", begin, st->name);
     else if (st)
-        gp_fail(errs, code, st->at, "%sstage '%s' is still %s%s", begin, st->name,
+        gp_fail(errs, code, st->at, "%sstage '%s'%s is still %s%s", begin, st->name, plugin_text(st).text,
                 atomic_load(&run->breaks_off) ? "in its finish" : "being opened",
                 gp_thread_is(atomic_load(&run->set_up_tid), doing));
     return p || st;

@@ -15,7 +15,7 @@ enum {
     TICK_MS = 50,
     LATE_MS = 2 * TICK_MS,     /* a tick counts as this at most: in one that took longer nobody here had a processor */
     GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
-    LONG_MS = 1000,            /* who is at one frame for so long holds up the end */
+    LONG_MS = 1000,            /* so long at one frame, so long after the end was asked for: that holds it up */
 };
 
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
@@ -229,20 +229,33 @@ typedef struct gp_watcher {
     bool (*holds_up)(gp_run *run, int64_t ns, gp_errs *errs);  /* says who does */
 } gp_watcher;
 
-/* Who has cancelled twice hears whom he waits for. False: there is nobody to name yet. */
-static bool tell_who(gp_run *run, const gp_watcher *w)
+/* Who has cancelled twice hears whom he waited for, with all that is told of the run; who cancelled once hears it at
+ * once (`early`). False: there is nobody to name yet. */
+static bool tell_who(gp_run *run, const gp_watcher *w, bool early)
 {
+    const gp_run_options *o = &run->options;
     gp_errs e = { .n = 0 };
-    bool told = w->holds_up(run, LONG_MS * 1000000LL, &e);
-    gp_run_fail(run, &e);
+    bool told = (!early || o->held_up) && w->holds_up(run, LONG_MS * 1000000LL, &e);
+    if (!early)
+        gp_run_fail(run, &e);
+    else if (told) {
+        pthread_mutex_lock(&run->lock);
+        for (int i = 0; i < run->errs.n && atomic_load(&run->failed); i++)
+            if (run->errs.e[i].code != GP_E_WARN && run->errs.e[i].code != GP_E_NOTE) {
+                gp_fail(&e, GP_E_NOTE, (gp_loc){ 0 }, "the run has failed: %s", run->errs.e[i].msg);
+                break;
+            }
+        pthread_mutex_unlock(&run->lock);
+        o->held_up(o->held_up_arg, &e);
+    }
     return told;
 }
 
 static bool watch(gp_run *run, const gp_watcher *w)
 {
-    int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, stopped = 0;
+    int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, ends = 0, stopped = 0;
     uint64_t last = w->progress(run, ticked);
-    bool told = false;
+    bool told = false, told_early = false;
     struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
 
     for (;;) {
@@ -267,7 +280,11 @@ static bool watch(gp_run *run, const gp_watcher *w)
             last = at, moved = now;
         if (level >= 2 && !stopped)
             stopped = now;
-        told = told || (asked >= 2 && tell_who(run, w));
+        if (level && !ends)
+            ends = now;
+        if (level == 1 && !told_early && now - ends > LONG_MS * 1000000LL)
+            told_early = tell_who(run, w, true);
+        told = told || (asked >= 2 && tell_who(run, w, false));
         int64_t grace = !gp_loans_are_out(run) ? GRACE_MS * 1000000LL : stall ? stall : INT64_MAX;
         if (stopped && now - stopped > grace)
             return w->back(run);

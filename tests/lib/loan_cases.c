@@ -1,4 +1,5 @@
 /* loan_cases.c - frames that the program pushes and pulls: slots of rings on loan. */
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -506,9 +507,14 @@ TEST(frames)
     int64_t done;
     bool failed;
     unsigned varies;
-    rig_start(&r, "depth: 16\nbuffers: {a: {dtype: f32, shape: [4, 2]}}\nstages:\n"
+    rig_start(&r, "depth: 16\nmetadata: [gain]\nbuffers: {a: {dtype: f32, shape: [4, 2]}}\nstages:\n"
               "  - {use: input, name: in, on_error: drop, out: a}\n  - {use: output, name: out}\n");
-    gp_frames f = { .n = N, .data = a, .each = each }, g = { .n = 2 * N, .data = b, .each = each, .number = number };
+    const char *const keys[] = { "none", "gain" };
+    int64_t time_ns[N] = { 0, 5, 6 }, came[N];
+    double meta[N][2] = { { NAN, 1 }, { 7, 0.5 }, { NAN, 9 } }, has[N][2];
+    gp_frames f = { .n = N, .data = a, .each = each, .time_ns = time_ns, .keys = keys, .nkeys = 2, .meta = *meta },
+              g = { .n = 2 * N, .data = b, .each = each, .number = number, .time_ns = came, .keys = keys, .nkeys = 2,
+                    .meta = *has };
     gp_input_type(r.in, &f.type, &varies);
     gp_output_type(r.out, &g.type, &varies);
     ck_assert(gp_type_same(&f.type, &g.type) && !varies && f.type.ndim == 2 && f.type.dim[0] == 4);
@@ -520,7 +526,7 @@ TEST(frames)
     each[1].dim[0] = 3, each[2].dim[1] = 3;            /* the last is none that the buffer may have */
     ck_assert_int_eq(gp_push_frames(r.in, &f, -1, &done, &failed), GP_LOAN_OK);
     ck_assert(done == 3 && failed);
-    f.data = a[3], f.each = NULL, f.n = N - 3;
+    f.data = a[3], f.each = NULL, f.time_ns = NULL, f.meta = NULL, f.n = N - 3;
     ck_assert_int_eq(gp_push_frames(r.in, &f, -1, &done, &failed), GP_LOAN_OK);
     ck_assert(done == 3 && !failed);
     g.n = N - 1;
@@ -531,6 +537,8 @@ TEST(frames)
         ck_assert_uint_eq(number[i], (unsigned)of);
         ck_assert_int_eq(each[i].dim[0], i == 1 ? 3 : 4);
         ck_assert_mem_eq(b[i], a[of], gp_bytes(&each[i]));
+        ck_assert(i == 1 ? came[i] == 5 : came[i] > 1000000);      /* when it was pushed */
+        ck_assert(isnan(has[i][0]) && (of < 2 ? has[i][1] == meta[of][1] : isnan(has[i][1])));
     }
     ck_assert_int_eq(gp_pull_frames(r.out, &g, 0, &done), GP_LOAN_TIMEOUT);
     ck_assert_int_eq(done, 0);

@@ -45,6 +45,10 @@ const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
 const gp_kind *gp_kind_at(const gp_registry *r, int i);
 /* Its option of that name and type; NULL: it has none. */
 const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
+/* Writes what `gpipe stages` does: of one kind its ports and options, with types and defaults; `name` NULL: of all, as
+ * text a list by field. False, with an error: there is no kind of that name. */
+typedef enum gp_kinds_form { GP_KINDS_TEXT, GP_KINDS_JSON, GP_KINDS_MARKDOWN } gp_kinds_form;
+bool gp_kinds_print(const gp_registry *r, const char *name, gp_kinds_form form, FILE *to, gp_errs *errs);
 
 /* ---- plug-ins -------------------------------------------------------- */
 
@@ -237,6 +241,10 @@ typedef struct gp_run_options {
     /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, or
      * keeps one, so that several ranks can tell that together; `r` is there during the call. */
     void (*replaced)(void *arg, const struct gp_replaced *r);
+    /* Or NULL. Called by the thread of gp_pipeline_run, at most once, when the run was cancelled (level 1) or has
+     * failed, and a stage goes on for more than a second with one frame: `who` has the warning that names it. */
+    void (*held_up)(void *arg, const gp_errs *who);
+    void *held_up_arg;
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */
@@ -442,13 +450,18 @@ typedef struct gp_frames {
     int64_t n;
     void *data;
     gp_type *each;         /* the type of each, where some are shorter; NULL: all are as `type` says */
-    uint64_t *number;      /* of gp_pull_frames: the number of each; else NULL */
+    uint64_t *number;      /* of what is pulled, or was made: the number of each; else NULL */
+    int64_t *time_ns;      /* the time of each, as gp_loan has it; NULL: not given, or not asked for */
+    const char *const *keys;           /* `nkeys` names as of `metadata`, and of each frame the numbers that it has by */
+    int nkeys;                         /* these, in their order, as gp_loan_get and gp_loan_set have them; NaN: none */
+    double *meta;          /* NULL: they are not given, or not asked for */
 } gp_frames;
 
 /* For frames that take little time: pushes copies of f->n frames, or pulls so many, one after the other, each as _begin
  * and _end do it, with that time-out. *done says how many that were, also where the status is not GP_LOAN_OK. All
  * memory of *f is the caller's. A frame that cannot be what its type says failed, and is the last one that was pushed:
- * *failed. Pulling needs `type` as gp_output_type gives it, and sets `each` and `number`. Only for the host's memory. */
+ * *failed. Pulling needs `type` as gp_output_type gives it, and sets `each` and `number`, and `time_ns` and `meta` unless
+ * they are NULL. Only for the host's memory. */
 gp_loan_status gp_push_frames(gp_input *in, const gp_frames *f, int64_t timeout_ns, int64_t *done, bool *failed);
 gp_loan_status gp_pull_frames(gp_output *out, gp_frames *f, int64_t timeout_ns, int64_t *done);
 
@@ -472,11 +485,12 @@ gp_outcome gp_pipeline_wait(gp_pipeline *p);
 
 /* ---- one stage alone --------------------------------------------------- */
 
-void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made */
+void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made; `keys` are not its own */
 
 /* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of
- * its inputs, which may be shorter in axis 0, and gives those that its outputs made, without holes. out[i].n is how
- * many are wanted, at most; 0: all, of a source up to 256 MiB. What a stage on the host writes behind the end of a
+ * its inputs, which may be shorter in axis 0 and have times and numbers, and gives those that its outputs made, without
+ * holes, with `each`, `number` and `time_ns`. out[i].n is how many are wanted, at most; 0: all, of a source up to 256
+ * MiB; out[i].keys are those whose numbers are wanted, in `meta`. The keys of all ports are listed for the stage. What a stage on the host writes behind the end of a
  * frame is an error (of kernels 'gpipe run --check-kernels' says that), and so are more frames than a source's shape()
  * says. False, with an error, and without any frame, where it does not compile, or fails. Messages are of a file
  * "stage", in whose first line the stage is. The registry has gpipe's own kinds, too. */

@@ -6,17 +6,19 @@
         print(frame.number, frame.array.mean())
 
 `run` pushes arrays into a pipeline and gives what it makes of them. `Pipeline` is for more than that: several inputs
-and outputs, threads, frames without a copy, changes while it runs. 'gpipe help python' has the rest."""
-import gc, math, operator, os, select, threading, time, weakref
+and outputs, threads, frames without a copy, changes while it runs. `stages` has the kinds of stages that a pipeline may
+use, with their options: print(gpipe.stages()), print(gpipe.stages()["blur"]). In a shell 'gpipe help python' has the
+rest, and 'gpipe help' says what else there is, as 'gpipe help yaml' on the keys of a pipeline."""
+import gc, json, math, operator, os, select, threading, time, weakref
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 import numpy as np
 from . import _dlpack
 from ._declared import ffi
 from ._engine import Compiled, Error, GpipeWarning, Message, Stopped, lib, setting, version as __version__
-from ._engine import text as _text, warn as _warn
+from ._engine import kinds as _kinds, text as _text, warn as _warn
 
-__all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Loan", "Message", "Output", "Pipeline", "Plan",
-           "Stopped", "run"]
+__all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Kind", "Loan", "Message", "Output", "Pipeline", "Plan",
+           "Stopped", "run", "stages"]
 
 _OK, _TIMEOUT, _END, _PAUSED = (getattr(lib, "GP_LOAN_" + x) for x in ("OK", "TIMEOUT", "END", "PAUSED"))
 _SLICE_NS = 100_000_000                                # no wait is longer, so that Ctrl-C is seen
@@ -102,6 +104,49 @@ class Plan:
             return self.svg()
         except Error:
             return None
+
+
+class Kind:
+    """A kind of stages, as `use` of a pipeline names it. str() is its page, as 'gpipe stages NAME' prints it."""
+    name: str
+    help: str
+    field: str                                         # as "signals"
+    on: List[str]                                      # where it can run: "device" (a GPU, or the CPU as one), "host"
+    inputs: Dict[str, Dict[str, Any]]                  # by their names; "*": any number. Each: help, types, optional
+    outputs: Dict[str, Dict[str, Any]]
+    options: Dict[str, Dict[str, Any]]                 # help, type, default, required, choices, unit, min, max
+    plugin: Optional[Dict[str, str]]                   # that it is of: name, version, file
+
+    def __init__(self, said):
+        self.name, self.help, self.field, self.on = (said[k] for k in ("name", "help", "field", "on"))
+        self.inputs, self.outputs, self.options = (
+            {x["name"]: {k: v for k, v in x.items() if k != "name" and v is not None} for x in said[part]}
+            for part in ("in", "out", "options"))
+        self.plugin = said.get("plugin")
+
+    def __str__(self):
+        return _kinds(self.name)
+
+    def __repr__(self):
+        return f"<gpipe.Kind {self.name}: {self.help}>"
+
+
+class _Kinds(dict):
+    def __str__(self):
+        return _kinds()
+
+    def __missing__(self, name):
+        try:
+            _kinds(name)
+        except Error as e:
+            raise KeyError("; ".join((e.text, *e.messages[0].notes))) from None
+
+
+def stages() -> Mapping[str, Kind]:
+    """All kinds of stages that a pipeline may use, by their names, with those of plug-ins. print(gpipe.stages()) lists
+    them by field, print(gpipe.stages()["blur"]) is the page of one: its ports, and its options with their types and
+    defaults."""
+    return _Kinds((k["name"], Kind(k)) for k in json.loads(_kinds(form=lib.GP_KINDS_JSON)))
 
 
 class Loan:
@@ -629,7 +674,9 @@ class Pipeline:
         self._plan = Compiled(source, self._file, [setting("vars." + k, v) for k, v in (vars or {}).items()]
                               + [setting(k, v) for k, v in (settings or {}).items()])
         _warn(self._plan.warnings)                     # compiled, it has no errors
-        self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure})
+        ref = weakref.ref(self)
+        self._held_up = ffi.callback("void(void *, gp_errs *)", lambda _, who: ref()._note_held_up(who))
+        self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure, "held_up": self._held_up})
         self._names, self._open, self._lock = {}, set(), threading.Condition()
         self._thread = self._next = self._retuner = self._outcome = None
         self._at, self._firm, self._stopping, self._setting = 0, True, 0, threading.Lock()
@@ -637,6 +684,10 @@ class Pipeline:
         self.outputs: Dict[str, Output] = _Named()
         for name, source in self._plan.on_loan():
             (self.inputs if source else self.outputs)[name] = (Input if source else Output)(self, name)
+
+    def __repr__(self):
+        names = (", ".join(map(repr, ports)) or "none" for ports in (self.inputs, self.outputs))
+        return "<gpipe.Pipeline %s: inputs %s, outputs %s>" % (os.fspath(self._file), *names)
 
     # -- what it is --
 
@@ -667,7 +718,7 @@ class Pipeline:
         self._stopping, self._firm = 0, True
         if self._outcome is not None:                  # what it reads may have changed, and nobody has cancelled it
             self._adopt(Compiled(self._plan.source, self._file, self._plan.settings))
-        self._at, self._outcome, self._over, self._told, self._next = 0, None, False, [], None
+        self._at, self._outcome, self._over, self._told, self._held, self._next = 0, None, False, [], [], None
         self._errs, self._names, self._drained = self._plan.errs(), {}, ffi.new("gp_loan *")
         for port in self._ports():
             port._closed = port._ended = False
@@ -839,6 +890,16 @@ class Pipeline:
                               "them, or copy them, and end the loans")
         _warn(self._told + [m for m in messages if m.kind == "warning"])
 
+    def _note_held_up(self, who):
+        self._held += self._plan.errs(who).messages()
+
+    def _warn_held_up(self):
+        held, self._held = self._held, []
+        try:
+            _warn(held)
+        except GpipeWarning:                           # the program has warnings raised: once the run is over
+            self._told += held
+
     def _finish(self, level):
         c, loans = self._drained, list(self._open)
         for port in self.inputs.values():
@@ -854,6 +915,7 @@ class Pipeline:
             loan._end_with_run()
         self._open.clear()
         while self._thread.is_alive():
+            self._warn_held_up()
             moved = False
             for port in self._left_over(level):
                 moved |= c.held != ffi.NULL            # Ctrl-C came before it was given back
@@ -862,7 +924,7 @@ class Pipeline:
                     lib.gp_pull_end(port._c, c)
                     moved = True
             if not moved:
-                self._thread.join(0.001 if self.outputs else None)
+                self._thread.join(0.001 if self.outputs else 0.1)
         return kept
 
     def _left_over(self, level):
@@ -874,8 +936,8 @@ class Pipeline:
 def run(file: Any = None, *, text: Optional[str] = None, vars: Optional[Mapping[str, Any]] = None,
         settings: Optional[Mapping[str, Any]] = None, frames: Optional[Iterable[Any]] = None) -> Iterator[Frame]:
     """Runs a pipeline, and gives the frames of its one output. `frames` are for its one input, as Input.push() takes
-    them: the next one is asked for when there is room, on this thread, while the pipeline works. A pipeline without an
-    output has run when this returns. Its other arguments are those of Pipeline."""
+    them: the next one is asked for when there is room, on this thread, while the pipeline works. It runs as results are
+    asked for; one without an output has run when this returns. Its other arguments are those of Pipeline."""
     p = Pipeline(file, text=text, vars=vars, settings=settings)
     if len(p.inputs) > 1 or len(p.outputs) > 1:
         raise ValueError("gpipe.run() is for one input and one output; this pipeline has "

@@ -82,8 +82,8 @@ _codes = ["ok", "warning", "note", "run", "usage", "spec", "resource", "stall", 
 class Errors:
     """A gp_errs of one call, or of a run."""
 
-    def __init__(self, file=None, source=b""):
-        self.c, self.file, self.source = ffi.new("gp_errs *"), file, source
+    def __init__(self, file=None, source=b"", settings=(), c=None):
+        self.c, self.file, self.source, self.settings = c or ffi.new("gp_errs *"), file, source, settings
 
     def messages(self):
         out, errs = [], self.c
@@ -96,7 +96,10 @@ class Errors:
                 out.append(Message(last.kind, last.code, last.text, last.file, last.line, last.column,
                                    (*last.notes, words), last.shown + "\n" + shown))
             else:
-                out.append(Message("warning" if code == "warning" else "error", code, words, text(e.at.file),
+                place = text(e.at.file)
+                if place in self.settings and len(place) > 100:    # as of an array
+                    shown = shown.replace(place, place := place[:100] + "...", 1)
+                out.append(Message("warning" if code == "warning" else "error", code, words, place,
                                    e.at.line or None, (e.at.line and e.at.col) or None, (), shown))
         return out
 
@@ -135,6 +138,14 @@ def registry():
         warn(errs.messages())
         _registry = made
     return _registry
+
+
+def kinds(name=None, form=lib.GP_KINDS_TEXT):
+    """What `gpipe stages` prints, of one kind or of all."""
+    errs, name = Errors(), ffi.NULL if name is None else name.encode()
+    out = printed(lambda f: lib.gp_kinds_print(registry(), name, form, f, errs.c))
+    errs.raise_if(errs.c.failed)
+    return out
 
 
 def setting(path, value):
@@ -184,8 +195,8 @@ class Compiled:
         ffi.gc(self.c, None)
         _stuck.append(self)
 
-    def errs(self):
-        return Errors(self.file, self.source)
+    def errs(self, c=None):
+        return Errors(self.file, self.source, self.settings, c)
 
     def _keys(self):
         keys = ffi.new("const char *const **")

@@ -56,8 +56,9 @@ static bool gain_run(gp_call *c, gp_frame *f, int n)
     const float *in = f->in[0].data;
     float *out = f->out[0].data;
     (void)n;
-    for (int64_t i = 0; i < gp_count(&f->in[0].type); i++)
+    for (int64_t i = 0; i < gp_count(&f->in[0].type); i++)      /* of a frame with fewer rows it is as much less */
         out[i] = in[i] * (float)o->gain;
+    gp_meta_set(c, f, "gain", &o->gain);       /* travels along where the pipeline has `metadata: [gain]` */
     return true;
 }
 

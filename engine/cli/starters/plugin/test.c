@@ -23,6 +23,22 @@ static void expect(const char *kind, const char *options, const gp_frames *in, c
     gp_frames_free(&out);
 }
 
+/* What travels with frames: their times, their numbers by these keys, and how many rows they have. */
+static void expect_along(gp_frames in)
+{
+    static const char *const keys[] = { "gain" };
+    int64_t times[] = { 1000, 2000 };
+    gp_type each[] = { in.type, { GP_F32, 1, { 2 } } };
+    gp_frames out = { .keys = keys, .nkeys = 1 };
+    errs.n = errs.failed = 0;
+    in.time_ns = times, in.each = each;
+    bool ok = gp_try_stage(kinds, "NAME_gain", "gain: 3", &in, 1, &out, 1, &errs) && out.n == 2 && out.number[1] == 1
+        && out.time_ns[1] == 2000 && out.meta[1] == 3 && out.each[1].dim[0] == 2;
+    printf("%s: NAME_gain, what travels along: %s\n", ok ? "ok" : "FAILED", errs.n ? errs.e[0].msg : "no error");
+    failed += !ok;
+    gp_frames_free(&out);
+}
+
 int main(void)
 {
     float ramp[] = { 0, 1, 2, 1, 2, 3 }, tripled[] = { 0, 3, 6, 3, 6, 9 };
@@ -36,6 +52,7 @@ int main(void)
     expect("NAME_ramp", "size: 0", NULL, NULL, 0, "must be 1 to");
     expect("NAME_gain", "gain: 3", &frames, tripled, 2, NULL);
     expect("NAME_gain", "gian: 3", &frames, NULL, 0, "did you mean 'gain'");
+    expect_along(frames);
     gp_registry_destroy(kinds);
     return failed != 0;
 }
