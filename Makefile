@@ -258,7 +258,7 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(sort $(GPUTEST:tests/gpu/test_%.c=%) $(BOTH)))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(patsubst %.c,$B/%.o,$(wildcard $(SUITES:%=tests/test_%.c))) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_best.o $(patsubst %.c,$B/%.o,$(wildcard $(SUITES:%=tests/test_%.c))) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(LIBALL) $(CHECK) $(PEER) $(COMMAND) $(LIBS)
 
 # What gpipe's own PNG is compared with.

@@ -1,7 +1,7 @@
 """rows_pictures.py - filters of pictures on the GPU, beside CuPy's and PyTorch's functions: device time of a frame. And
 whole pipelines: 4K to 1080p, sound to pictures of its spectrum.
 """
-import json, os, sys
+import os, sys
 
 from rows_expr import device_us
 from tools import HERE, Row, Skip, words
@@ -67,11 +67,7 @@ stages:
 
 
 def smaller(b, more):
-    """What 'gpipe bench' finds: the slowest of copies and kernels, measured alone, is the peer."""
-    b.has_gpu()
-    out, _, _ = b.run([b.gpipe, "bench", "--json", "--set", "device=cuda", b.write("smaller.yaml", SMALLER % more)])
-    found = json.loads(out)["rows"][0]
-    return 1e6 / found["frames_per_s"], found["bound_us_per_frame"], found["bound_by"]
+    return b.copies_alone(b.write("smaller.yaml", SMALLER % more), ["device=cuda"], "resize")
 
 
 SOUND = """stall_timeout: 0
@@ -106,7 +102,7 @@ def sound_stream(b):
 
 
 ROWS = [row(*case) for case in CASES] + [
-    Row("4k-1080p", "u8 RGB of 2160 x 3840 to half the size, with copies: what bounds it, alone", "rate", 0.95,
+    Row("4k-1080p", "u8 RGB of 2160 x 3840 to half the size, with copies: these alone", "rate", 0.95,
         lambda b: smaller(b, "")),
     Row("4k-1080p-area", "the same, `method: area`", "rate", 0.95, lambda b: smaller(b, ", method: area")),
     Row("sound-lone", "a second of sound to a picture of its spectrum, frames alone, p50: CuPy with a CUDA graph", "time", 1.0,

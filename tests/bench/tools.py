@@ -148,6 +148,14 @@ class Bench:
         times = [self.gpipe_seconds(file, sets + ["%s=%d" % (frames, n)], n, options, ranks) for n in (few, many)]
         return 1e6 * (times[1] - times[0]) / (many - few)
 
+    def copies_alone(self, file, sets, stage):
+        """Microseconds per frame, and of its copies, while its only stage on the device costs nothing."""
+        self.has_gpu()
+        out, _, _ = self.run([self.gpipe, "bench", "--json", "--cached", stage]
+                             + [word for s in sets for word in ("--set", s)] + [file])
+        whole, copies = (1e6 / row["frames_per_s"] for row in json.loads(out)["rows"])
+        return whole, copies, "copies alone"
+
     def host(self, file, sets=(), timed=False, cores=None):
         """A run by the program host: {"host": [frames, seconds], "stage NAME": [us], ...}"""
         program = self.program("host", "host is not built")

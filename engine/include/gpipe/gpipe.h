@@ -210,8 +210,6 @@ typedef struct gp_run_options {
     int64_t trace_ns;      /* timed, and what was done in the last so many ns of the run
                               is kept, see gp_trace_json; 0: nothing */
     bool trace_full;       /* each kernel and copy by itself, which costs */
-    /* To time the rest alone; what comes out then means nothing. */
-    bool no_copies, no_kernels;        /* segments leave these out */
     const char *const *cached; int ncached;    /* stages that run once for
                               each slot, whose data then stand for all later frames */
     bool check_kernels;    /* on the CPU back end, one frame at a time: a user's kernel that
