@@ -114,6 +114,19 @@ class Bench:
                           % (name, r.returncode, said, " ".join(command), r.stdout, r.stderr))
         return r.stdout, r.stderr, r.returncode
 
+    def script(self, name, *args):
+        """What a program in Python of tests/bench prints. Raises Skip where it lacks a module or a GPU."""
+        out, _, code = self.run([sys.executable, os.path.join(HERE, name), *args], timeout=1200, ok=(0, 3))
+        if code:
+            raise Skip("%s: a Python module or the GPU that it needs is not there" % name)
+        return out
+
+    def times(self, key, name, *args):
+        """{"NAME": us} that such a one prints, once in a round; a Skip holds for all rounds."""
+        measure = lambda: {k: v[0] for k, v in words(self.script(name, *args)).items()}
+        self.ever(key, lambda: self.once(key, measure))
+        return self.once(key, measure)
+
     def wall(self, command, cores=None):
         """Seconds from start to exit."""
         start = time.perf_counter()
