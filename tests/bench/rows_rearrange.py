@@ -48,7 +48,8 @@ def row(name, type_of, stage, what):
 def size(name, type_of, stage, what):
     def measure(b):
         us = b.once(name, lambda: device_us(b, name, PIPELINE % (type_of + (stage,)), 60))
-        return (us,) + min((v, "NPP" if k.endswith("npp") else "PyTorch") for k, v in b.times("resize", "resize_peers.py").items()
+        took = b.times("resize", "resize_peers.py")
+        return (us,) + min((v, "NPP" if k.endswith("npp") else "PyTorch") for k, v in took.items()
                            if k.rpartition("-")[0] == name)
     return Row("resize-" + name, what + ", device time", "time", 1.0, measure)
 

@@ -140,7 +140,6 @@ typedef struct gp_pipeline_info {
     int nsegments;             /* of device stages: 0, nothing runs on a device */
     int device;                /* a CUDA device, the first where there are several; -1: the CPU back end */
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
-    bool copies;               /* the device has memory of its own */
     const char *devices;       /* "cpu", "cuda:0", "cuda:0, cuda:1" */
     int64_t stall_ns;          /* `stall_timeout`; 0: never */
 } gp_pipeline_info;
@@ -161,8 +160,6 @@ typedef struct gp_stage_info {
     bool once, any_length;     /* as shape() said */
     const char *writes, *writes_opt;   /* the files that a sink writes, as gp_shape_writes
                                   was told, and the option that names them; else NULL */
-    int cycle;                 /* not 0: it is on the cycle of that number, by way of a carried buffer, whose stages
-                                  take one frame after the other */
     bool shared;               /* its frames are shared out among the processes (gp_env.ranks) */
     int64_t writes_from;       /* of a sink: the first number in its files' names; INT64_MAX: those that are free */
     bool joins;                /* ... its frames are shared out, and all ranks can write them to one file together */
@@ -253,8 +250,6 @@ typedef struct gp_stage_status {
     uint64_t bytes;        /* of its outputs (of a sink: its inputs) */
     uint64_t busy_ns;      /* of all workers; host stages of a timed run */
     int workers;           /* 0: a segment */
-    uint64_t kernels_ns;   /* CPU time that the kernels of a segment took on the CPU back end;
-                              else 0 */
 } gp_stage_status;
 
 /* A buffer as one of its readers has it. Buffers inside a segment are not counted. */
