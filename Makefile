@@ -61,17 +61,15 @@ COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
 
-static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|deflate|png16|jpeg|z|check_pic|check|subunit|jansson)\b/-l:lib\1.a/g')
+static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|deflate|jpeg|z|check_pic|check|subunit|jansson)\b/-l:lib\1.a/g')
 ifeq ($(STATIC),1)
 LIBS  := $(call static,$(PKGS)) -static-libgcc
 COMMAND = $(call static,$(PKGS_COMMAND))
 CHECK  = $(call static,check)
-PEER   = $(call static,libpng)
 else
 LIBS  := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 COMMAND = $(shell pkg-config --libs $(PKGS_COMMAND) 2>/dev/null)
 CHECK  = $(shell pkg-config --libs check)
-PEER   = $(shell pkg-config --libs libpng)
 endif
 SYSTEM := -pthread -ldl -lm -lrt -Wl,--gc-sections
 ifneq ($(SAN),)
@@ -138,7 +136,6 @@ $B/mpicc: FORCE
 TOOLS = $(filter-out -%,$(CC) $(CXX)) pkg-config $(if $(filter 1,$(CUDA)),$(or $(NVCC),nvcc))
 USES  = $(PKGS) libmicrohttpd $(PKGS_COMMAND)
 check-built check-all-built gpu-tests: USES += check
-check-built check-all-built: USES += libpng
 $B/flags: FORCE
 	@missing=; for t in $(TOOLS); do command -v $$t >/dev/null || missing="$$missing $$t"; done; \
 	if command -v pkg-config >/dev/null; then \
@@ -258,11 +255,8 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(sort $(GPUTEST:tests/gpu/test_%.c=%) $(BOTH)))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(patsubst %.c,$B/%.o,$(wildcard $(SUITES:%=tests/test_%.c))) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(LIBALL) $(CHECK) $(PEER) $(COMMAND) $(LIBS)
-
-# What gpipe's own PNG is compared with.
-$B/tests/test_png_peer.o: private ALL_C += $(shell pkg-config --cflags libpng 2>/dev/null)
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_best.o $(patsubst %.c,$B/%.o,$(wildcard $(SUITES:%=tests/test_%.c))) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(LIBALL) $(CHECK) $(COMMAND) $(LIBS)
 
 # A tool for test_nvtx, which finds it beside itself.
 $B/tests/nvtx_inject.so: tests/nvtx_inject.c $B/flags
@@ -314,7 +308,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
-NEED_SUITES := check libpng-dev locales
+NEED_SUITES := check locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
 NEED_ALL    := $(NEED_QUICK) neovim zsh fish python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:

@@ -138,13 +138,13 @@ class Browser:
         self.mouse("mouseWheel", x, y, deltaX=dx, deltaY=dy)
         self.settle()
 
-    def key(self, key, shift=False, text=None):
+    def key(self, key, text=None):
         text = text or (key if len(key) == 1 else "\r" if key == "Enter" else None)
         code = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37,
                 "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}.get(key, 0)
         for kind in ("keyDown", "keyUp"):
             self("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code,
-                 modifiers=8 * shift, **({"text": text} if text and kind == "keyDown" else {}))
+                 **({"text": text} if text and kind == "keyDown" else {}))
         self.settle()
 
     def picture(self, path, whole=True):

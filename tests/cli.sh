@@ -877,8 +877,7 @@ for what in sys.argv[3:]: assert eval(what), what' "$tmp/stdout" "$@" 2>"$tmp/st
 }
 
 expect 'bench: a table'     0 '' "${quick[@]}" --device cpu "$tmp/bench.yaml"
-grep -qE '^bound: .* by' "$tmp/stdout" && grep -q 'CPU time, shared by' "$tmp/stdout" \
-    && grep -qE '^cpu .*' "$tmp/stdout" && grep -qE '^gpipe .* 20[0-9-]+T' "$tmp/stdout" && ok || bad 'bench: its table'
+grep -q 'frames/s' "$tmp/stdout" && grep -qE '^cpu .*' "$tmp/stdout" && grep -qE '^gpipe .* 20[0-9-]+T' "$tmp/stdout" && ok || bad 'bench: its table'
 expect 'bench: JSON'        0 '' "${quick[@]}" --json --sweep depth=3,5..6 --sweep batch=1,auto --serial --cached scale "$tmp/bench.yaml"
 json_has 'bench: its JSON' '[r["settings"] for r in rows][:3] == ["depth=3 batch=1", "depth=3 batch=auto", "depth=5 batch=1"]' \
     'len(rows) == 8 and [r["settings"] for r in rows][6:] == ["serial", "cached scale"]' \
@@ -887,19 +886,15 @@ json_has 'bench: its JSON' '[r["settings"] for r in rows][:3] == ["depth=3 batch
     'all(r["windows"] == 3 and r["spread_percent"] <= 5.01 for r in rows if r["state"] == "stable")' \
     '(lambda best: len(best) == 1 and all(r["within_noise"] and r["state"] != "stable" and best[0]["state"] == "stable" for r in rows[:7] if r["frames_per_s"] > best[0]["frames_per_s"]))([r for r in rows[:7] if r["best"]])' \
     'sum(r["within_noise"] for r in rows) == sum(r["frames_per_s"] > b["frames_per_s"] for r in rows[:7] for b in rows if b["best"])' \
-    'all((r["bound_by"] is None) != r["best"] for r in rows)' \
-    'all(r["achieved_per_bound"] <= 1.000001 if r["bound_is"] == "same run" else (r["achieved_per_bound"] > 1) == (r["bound_is"] == "refuted") for r in rows if r["best"])' \
-    'all(p["estimate"] == (p["name"] in ("kernels", "copies") and bool(d["gpu"])) for r in rows for p in r["resources"])' \
     'all(k in d for k in ("cpu", "gpu", "driver", "toolkit", "gpipe", "date")) and d["window_s"] == 0.02'
 printf 'stateless = true\nfunction process(f, x, y) if f.index > 0 then return "drop" end y:copy(x) end\n' >"$tmp/drop.lua"
 sed 's/^  - {use: scale/  - {name: keep, use: lua, script: drop.lua}\n&/' "$tmp/bench.yaml" >"$tmp/drop.yaml"
 expect 'bench: one frame out' 0 '' "${quick[@]}" --json "$tmp/drop.yaml"
 json_has 'bench: of the source' 'rows[0]["frames_per_s"] > 10 and rows[0]["gb_per_s"] > 0'
-# kernels are what they are, whatever the host does meanwhile: all cores are busy with that
-printf 'stateless = true\nfunction process(f, x) local a = 0 for i = 1, 3000000 do a = a + i %% 7 end end\n' >"$tmp/burn.lua"
-sed 's/{use: discard}/{name: burn, use: lua, script: burn.lua, workers: 2, out: []}/' "$tmp/bench.yaml" >"$tmp/burn.yaml"
-expect 'bench: a busy host' 0 '' "$tmp/bench" 200ms '2s 40s' --device cpu --json "$tmp/burn.yaml"
-json_has 'bench: not the kernels' '(lambda t: rows[0]["bound_by"] == "burn" and t["kernels"] < t["burn"] / 4)({p["name"]: p["us_per_frame"] for p in rows[0]["resources"]})'
+# what bounds it is the verdict of its run: a source with a pace, whatever else the machine does
+sed 's/{use: generate,/{use: generate, rate: 20Hz,/' "$tmp/bench.yaml" >"$tmp/paced.yaml"
+expect 'bench: a pace'      0 '' "$tmp/bench" 200ms '2s 40s' --device cpu --json "$tmp/paced.yaml"
+json_has 'bench: its bound' 'rows[0]["bound_by"] == "rate" and "generate" in rows[0]["verdict"]'
 expect 'bench: two files'   0 '' "${quick[@]}" --rounds 2 --json "$tmp/bench.yaml" "$tmp/bench2.yaml"
 json_has 'bench: a ratio'   'rows[0]["ratio"] is None and rows[1]["ratio_min"] <= rows[1]["ratio_max"] and len(rows[1]["rounds_frames_per_s"]) == 2'
 json_has 'bench: pairs'     'abs(rows[1]["ratio_max"] - max(a / b for a, b in zip(*(r["rounds_frames_per_s"] for r in rows[::-1])))) < 1e-9'
@@ -909,18 +904,6 @@ json_has 'bench: whole'     'rows[0]["whole_runs"]'
 # windows that --max-time leaves no room for are not said to disagree
 few() { grep -qE "^too few: 1 window of [0-9.e-]+ s$1 in --max-time $2, and 3 in a row have to agree; give it [0-9]+m?s\$" "$tmp/stdout" \
     && ! grep -q unstable "$tmp/stdout" && ok || bad "$3: $(cat "$tmp/stdout")"; }
-cat >"$tmp/cycle.yaml" <<'EOF'
-buffers: {x: {dtype: f32, shape: [20]}, v: {like: x}, u: {carry: v}, w: {like: x}}
-stages:
-  - {use: generate, out: x}
-  - {use: lua, script: add.lua, in: {a: x, b: u}, out: w}
-  - {use: lua, name: back, script: copy.lua, in: w, out: v}
-  - {use: discard}
-EOF
-echo 'function process(f, x, y) for i = 1, 9 do y:add(x.a, x.b) end end' >"$tmp/add.lua"
-echo 'function process(f, x, y) y:copy(x) end' >"$tmp/copy.lua"
-expect 'bench: a cycle'     0 '' "${quick[@]}" --json "$tmp/cycle.yaml"
-json_has 'bench: all of it'  '(lambda t: abs(t["cycle of u"] - t["u"] - t["lua"] - t["back"]) < 1e-4)({p["name"]: p["us_per_frame"] for p in rows[0]["resources"]})'
 expect 'bench: one window'  0 '' "$GPIPE" bench -q --window 1200ms --max-time 1200ms --device cpu "$tmp/bench.yaml"
 few '' 1.2s 'bench: why one window'
 expect 'bench: one run'     0 '' "$GPIPE" bench -q --max-time 1ms --device cpu "$tmp/files.yaml"

@@ -16,6 +16,17 @@ os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"
 os.environ["TMPDIR"] = os.path.join(tmp.name, ".tmp")
 os.mkdir(os.environ["TMPDIR"])
 
+# How a script begins that looks at its parameters, and whether a file is there.
+PARAMS_AND_THERE = """stateless = true
+local p
+function init(s) p = s.params end
+local function there(name)
+  local f = io.open(name)
+  if f then f:close() end
+  return f
+end
+"""
+
 
 def finish(with_what):
     total(name, f" ({with_what})")

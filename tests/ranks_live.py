@@ -6,7 +6,7 @@ import json, os, re, signal, subprocess, sys, time
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import ranks_kit
-from ranks_kit import check, finish, gpipe, has, left_alone, put, ranks_here, tmp
+from ranks_kit import PARAMS_AND_THERE, check, finish, gpipe, has, left_alone, put, ranks_here, tmp
 
 os.environ["XDG_RUNTIME_DIR"] = tmp.name
 mpis = ranks_kit.mpis()
@@ -218,15 +218,7 @@ stages:
 
 def test_meets(m):
     """Rank 0 waits in the first collective for rank 1, and rank 1 in the second for rank 0, when both are to pause."""
-    put("holds.lua", """stateless = true
-local p
-function init(s) p = s.params end
-local function there(name)
-  local f = io.open(name)
-  if f then f:close() end
-  return f
-end
-function process(frame, x, y)
+    put("holds.lua", PARAMS_AND_THERE + """function process(frame, x, y)
   if p.rank == p.holds and frame.index == p.at then
     io.open(p.says, 'w'):close()
     while not there('go') do os.execute('sleep 0.05') end

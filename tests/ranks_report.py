@@ -5,7 +5,7 @@ import glob, json, os, re, select, signal, socket, subprocess, sys, time, urllib
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import ranks_kit
-from ranks_kit import check, finish, gpipe, has, left_alone, put, ran, ranks_here, tests, tmp
+from ranks_kit import PARAMS_AND_THERE, check, finish, gpipe, has, left_alone, put, ran, ranks_here, tests, tmp
 try:
     import jsonschema
 except ImportError:
@@ -100,15 +100,7 @@ stages:
 """
 put("slow.yaml", SLOW.replace("WHO", "2").replace("  MORE\n", ""))
 put("rounds.yaml", SLOW.replace("WHO", "1").replace("MORE", "- {use: all_reduce}\n  - {use: expr, expr: in / 2}"))
-put("blocked.lua", """stateless = true
-local p
-function init(s) p = s.params end
-local function there(name)
-  local f = io.open(name)
-  if f then f:close() end
-  return f
-end
-function process(frame, x, y)
+put("blocked.lua", PARAMS_AND_THERE + """function process(frame, x, y)
   if p.rank < 2 and frame.index > 56 then io.open('others-' .. p.rank, 'w'):close() end
   while p.rank == 2 and frame.index == 8 and not there('go') do os.execute('sleep 0.05') end
   y:copy(x)
@@ -137,15 +129,7 @@ stages:
   - {use: all_gather}
   - {use: discard}
 """)
-put("last.lua", """stateless = true
-local p
-function init(s) p = s.params end
-local function there(name)
-  local f = io.open(name)
-  if f then f:close() end
-  return f
-end
-function process(frame, x, y)
+put("last.lua", PARAMS_AND_THERE + """function process(frame, x, y)
   while p.rank == 1 and frame.index > 8 and not there('go') do os.execute('sleep 0.05') end
   y:copy(x)
 end

@@ -125,27 +125,7 @@ static void destroy(edited_run *r)
 
 /* ---- knobs: the same bytes ------------------------------------------------- */
 
-static const char *const settings[][8] = {
-    { NULL },
-    { "depth=1", NULL },
-    { "depth=2", "streams=1", "sync=block", NULL },
-    { "depth=9", "streams=4", "batch=8", NULL },
-    { "depth=16", "batch=16", NULL },
-    { "depth=16", "batch=16", "latency=2ms", NULL },
-    { "depth=12", "batch=4", "latency=50us", "launch=stream", NULL },
-    { "depth=5", "launch=stream", NULL },
-    { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
-    { "depth=33", "streams=2", "batch=2", NULL },
-    { "priority=low", "stages.sum.priority=high", "stages.many.priority=normal", NULL },
-    { "stages.near.priority=low", "stages.mixed.priority=high", "stages.read.priority=low", "depth=6", NULL },
-    { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
-};
-enum { SETTINGS = sizeof settings / sizeof *settings, RUNS = 24 };
-
-static unsigned next(unsigned *seed)
-{
-    return (*seed = *seed * 1103515245u + 12345u) >> 8;
-}
+enum { RUNS = 24 };
 
 /* Settings of a run whose sources take some 0.4 s, and each time longer: making a plan ready takes longer than so few
  * frames, at full speed. */
@@ -182,10 +162,10 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
         dir = pipe_dir();
         knobs_put_files(dir);
         const char *sets[12];
-        start(&r, dir, knobs_yaml, slowly(settings[next(&seed) % SETTINGS], tries, sets));
+        start(&r, dir, knobs_yaml, slowly(knobs_goes_on[knobs_draw(&seed) % KNOBS_GOES_ON], tries, sets));
         for (int i = 0; i < 8 && !atomic_load(&r.over); i++) {
-            wait_for(&r, next(&seed) % 16 + frames_in(&r));
-            edits += edit(&r, dir, knobs_yaml, slowly(settings[next(&seed) % SETTINGS], tries, sets));
+            wait_for(&r, knobs_draw(&seed) % 16 + frames_in(&r));
+            edits += edit(&r, dir, knobs_yaml, slowly(knobs_goes_on[knobs_draw(&seed) % KNOBS_GOES_ON], tries, sets));
             ck_assert_msg(!r.refused.failed, "%s", r.refused.failed ? r.refused.e[0].msg : "");
         }
         finish(&r, 0);
@@ -474,11 +454,11 @@ TEST_LOOP(cancelled_meanwhile, 0, 8)
     put_steps(dir);
     start(&r, dir, steps, NULL);
     wait_for(&r, 10);
-    edit(&r, dir, steps, settings[1 + next(&seed) % (SETTINGS - 2)]);
+    edit(&r, dir, steps, knobs_goes_on[1 + knobs_draw(&seed) % (KNOBS_GOES_ON - 2)]);
     if (_i & 1)
-        usleep(next(&seed) % 3000);
+        usleep(knobs_draw(&seed) % 3000);
     gp_cancel(atomic_load(&r.now), 1);
-    edit(&r, dir, steps, settings[1 + next(&seed) % (SETTINGS - 2)]);
+    edit(&r, dir, steps, knobs_goes_on[1 + knobs_draw(&seed) % (KNOBS_GOES_ON - 2)]);
     finish(&r, 1);
     gp_account a;
     gp_accounts(atomic_load(&r.now), &a, 1);

@@ -34,7 +34,7 @@ void gp_pipeline_about(const gp_pipeline *p, gp_pipeline_info *out)
         .name = g->name, .nstages = g->nstages, .nbuffers = g->nbuffers, .devices = g->device_name,
         .nsegments = p->plan->nsegments, .device = g->ndevices && !g->device[0].pretend ? g->device[0].index : -1,
         .device_why = g->device_why,
-        .copies = !p->plan->unified, .stall_ns = g->stall_ns,
+        .stall_ns = g->stall_ns,
     };
 }
 
@@ -55,7 +55,7 @@ bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out)
         .nout = s->nout, .device = s->device, .workers = s->workers, .endless = s->endless,
         .frames = share_of(p->graph, s), .frames_of_all = s->known.frames, .reads = s->reads, .nreads = s->nreads,
         .once = s->once, .any_length = s->any_length,
-        .writes = s->writes, .writes_opt = s->writes_opt, .cycle = s->cycle,
+        .writes = s->writes, .writes_opt = s->writes_opt,
         .shared = s->shared, .writes_from = s->writes_from, .joins = s->shared && s->joins,
         .elsewhere = s->elsewhere,
     };

@@ -44,8 +44,7 @@ int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
         gp_actorrt *q = &run->actor[i];
         out[i] = (gp_stage_status){ q->name, atomic_load(&q->frames), atomic_load(&q->bytes),
                                     busy_of(q),
-                                    q->kind == GP_ACTOR_HOST ? q->stage->workers : 0,
-                                    gp_segment_computed(q) };
+                                    q->kind == GP_ACTOR_HOST ? q->stage->workers : 0 };
     }
     gp_pipeline_unlock_run(p);
     return n;

@@ -1,5 +1,5 @@
-/* bench.c - gpipe bench: every row in turns, round by round; then what bounds
- * the best; then all of it is printed, or nothing. */
+/* bench.c - gpipe bench: every row in turns, round by round; then all of it is
+ * printed, or nothing. */
 #include <limits.h>
 #include <fcntl.h>
 #include <math.h>
@@ -8,8 +8,6 @@
 #include <unistd.h>
 #include "cli/bench.h"
 #include "cli/verb.h"
-
-static const double NEAR = 1.05;       /* times that differ by less count as equal, see time_alone() */
 
 /* ---- rounds ---------------------------------------------------------- */
 
@@ -58,107 +56,6 @@ static void compare(gp_bench *b)
     }
 }
 
-/* ---- what bounds a row ------------------------------------------------ */
-
-static double host_us(const gp_figures *f)
-{
-    double us = 0;
-    for (int i = 0; i < f->nbusy; i++)
-        us = fmax(us, f->busy[i].us);
-    return us;
-}
-
-/* The time per frame of the row that a part takes alone; *most: it may be less. Sinks still cost what they cost, so a
- * time near theirs says nothing of the segments. */
-static double time_alone(const gp_figures *row, const gp_figures *alone, bool *most)
-{
-    bool alike;
-    double share = gp_bench_share(row, alone, &alike), each = 1e6 / alone->frames_per_s;
-    *most = !alike || each < host_us(alone) * NEAR || each * share < host_us(row) * NEAR;
-    return each * share;
-}
-
-/* Runs the segments with a part of their work, and host stages that cost nothing
- * where that can be. What is only a most does not count as the bound. A part that takes
- * longer than the whole did is timed again: the fastest counts. */
-static int add_part(gp_bench *b, gp_row *r, const char *name, const char *how,
-                    gp_run_options options)
-{
-    enum { TIMES = 3 };
-    const gp_figures *f = r->figures;
-    const char **cached = GP_NEW(&b->arena, const char *, f->nbusy);
-    char why[GP_BENCH_WHY] = "";
-    double us = NAN;
-    bool most = false;
-    for (int i = 0; i < f->nbusy; i++)
-        if (f->busy[i].workers && !(f->busy[i].source && f->whole))
-            cached[options.ncached++] = f->busy[i].name;
-    options.cached = cached;
-    for (int i = 0; i < TIMES && (!i || gp_bench_is_refuted(f, us)); i++) {
-        gp_figures alone = { 0 };
-        int status = gp_bench_measure(b, r, &options, why, &alone);
-        if (gp_signal_taken() || b->stuck)
-            return status;
-        if (status && !i)
-            break;
-        bool at_most = false;
-        double took = status ? INFINITY : time_alone(f, &alone, &at_most);
-        if (!(took >= us))             /* the first, or less */
-            us = took, most = at_most;
-    }
-    gp_resource one = { name, how, us, .alone = true };
-    int bound = r->bound;
-    if (isnan(us))
-        one.how = gp_format(&b->arena, "could not be timed alone: %s", why);
-    gp_resource *added = gp_bench_add(r, one);
-    if (most) {
-        added->how = gp_format(&b->arena, "at most; %s", how);
-        r->bound = bound;
-    }
-    return 0;
-}
-
-/* Stages on a cycle take one frame after the other: all of their times together bound it. */
-static void add_cycles(gp_bench *b, gp_row *r)
-{
-    const gp_figures *f = r->figures;
-    for (int i = 0; i < f->nbusy; i++) {
-        bool first = f->busy[i].cycle;
-        double us = 0;
-        int n = 0;
-        for (int k = 0; k < f->nbusy && first; k++)
-            if (f->busy[k].cycle == f->busy[i].cycle)
-                first = k >= i, us += f->busy[k].us * f->busy[k].workers, n++;
-        if (first && n > 1)
-            gp_bench_add(r, (gp_resource){ gp_format(&b->arena, "cycle of %s", f->busy[i].name),
-                         gp_format(&b->arena, "%d host stages, one frame after the other", n), us, false });
-    }
-}
-
-static int find_bound(gp_bench *b, gp_row *r)
-{
-    const gp_figures *f = r->figures;
-    r->resource = GP_NEW(&b->arena, gp_resource, 2 * f->nbusy + 2);
-    r->bound = 0;
-    for (int i = 0; i < f->nbusy; i++)
-        if (f->busy[i].workers)
-            gp_bench_add(r, (gp_resource){ f->busy[i].name,
-                         gp_format(&b->arena, "host, %d worker%s", f->busy[i].workers,
-                                   f->busy[i].workers > 1 ? "s" : ""), f->busy[i].us, false });
-    add_cycles(b, r);
-    int status = 0;
-    if (f->nsegments && f->copies)
-        status = add_part(b, r, "copies", "both directions at once, without the kernels",
-                          (gp_run_options){ .no_kernels = true });
-    if (f->nsegments && f->device < 0)
-        gp_bench_add(r, (gp_resource){ "kernels", gp_format(&b->arena, "CPU time, shared by %.2g "
-                     "core%s", f->cores, f->cores == 1 ? "" : "s"), f->kernels_us, false });
-    else if (f->nsegments && !status)
-        status = add_part(b, r, "kernels", "without the copies",
-                          (gp_run_options){ .no_copies = true });
-    return status;
-}
-
 /* ---- the verb --------------------------------------------------------- */
 
 /* What a pipeline writes to stdout would stand in the table. */
@@ -182,7 +79,7 @@ int gp_bench_quietly(const gp_args *args, int (*measure)(void *arg), void *arg)
 static int bench(void *arg)
 {
     gp_bench *b = arg;
-    int status = 0, each = b->nrows / b->nfiles;
+    int status = 0;
     for (int i = 0; i < b->nrows && !status; i++)
         status = gp_bench_check(b, &b->row[i]);
     if (status || (status = measure_rows(b)))
@@ -195,9 +92,7 @@ static int bench(void *arg)
     for (int i = 0; best && i < b->nrows; i++)
         b->row[i].noise = !b->row[i].cached
             && b->row[i].figures->frames_per_s > best->figures->frames_per_s;
-    for (int i = 0; i < b->nfiles && !status; i++)
-        status = find_bound(b, gp_bench_best(b->row + i * each, each));
-    return status;
+    return 0;
 }
 
 static bool check_args(const gp_args *args, gp_errs *errs)
@@ -248,9 +143,7 @@ const gp_verb gp_verb_bench = {
             "frames/s, GB/s and times per frame count the sources' frames, also where most are\n"
             "dropped on the way; latency is from when a source has made a frame to the end of a\n"
             "sink, and with 'when_full: drop' from when it was read, whether it waited or not.\n"
-            "The bound is the largest of these times per frame: a host stage (by its busy time,\n"
-            "through its workers), all copies without the kernels, all kernels without the copies\n"
-            "(on the CPU: by their CPU time, through the streams and cores that they could use).\n"
+            "What bounds a row is the verdict of its run, as 'gpipe run -v' says it.\n"
             "Several files are measured in turns and compared with the first.\n",
     .target = GP_TARGET_HERE, .run = bench_verb,
     .options = (const gp_option[]){

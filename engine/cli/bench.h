@@ -15,7 +15,6 @@ enum {
  * of them are dropped on the way, and few come out. */
 typedef struct gp_figures {
     double frames_per_s;               /* median of the windows that count */
-    double mean_per_s;                 /* frames/s of all of these together */
     double bytes_per_frame;            /* of all sources */
     double spread;                     /* of those windows: largest / smallest - 1 */
     int windows;                       /* how many count: 3 that agree, or all */
@@ -25,30 +24,10 @@ typedef struct gp_figures {
     double enough_s;                   /* there were too few windows to agree: the --max-time
                                           in which there are; else 0 */
     gp_hist latency;                   /* in those windows */
-    struct gp_busy {
-        const char *name;
-        int workers;                   /* 0: a segment, whose time is not known */
-        bool source;
-        int cycle;                     /* as gp_stage_info has it */
-        double us;                     /* per frame, shared by the workers; no more of a
-                                          window than there is: gp_bench_busy_us */
-        double share;                  /* of the source's frames, those that it worked on */
-    } *busy; int nbusy;
-    int nsegments;
-    double kernels_us;                 /* on the CPU: CPU time per frame, shared by `cores` */
-    double cores;                      /* that they could use: one for each stream, no more
-                                          than other processes left */
-    bool copies;                       /* between host and device */
+    const char *bound_by;              /* a host stage, or a gp_bound_name; NULL: nothing stands out */
+    const char *verdict;               /* of the last run; NULL: it was too short for one */
     int device;                        /* the GPU that was used, -1: none */
 } gp_figures;
-
-/* Something that every frame needs. */
-typedef struct gp_resource {
-    const char *name, *how;            /* how: in words */
-    double us;                         /* per frame; NAN: could not be measured */
-    bool alone;                        /* on a GPU, timed in another run: an estimate, and no
-                                          bound where the row needed less */
-} gp_resource;
 
 typedef struct gp_row {
     const char *file, *label;
@@ -60,7 +39,6 @@ typedef struct gp_row {
     bool noise;                        /* faster than the best, see gp_bench_best */
     const struct gp_row *base;         /* the first file's; NULL: nothing to compare with */
     double ratio, ratio_min, ratio_max;            /* to it: of the medians; round by round */
-    gp_resource *resource; int nresources, bound;  /* the largest; none: not looked for */
 } gp_row;
 
 typedef struct gp_bench {
@@ -106,30 +84,9 @@ int gp_bench_check(gp_bench *b, const gp_row *r);
 int gp_bench_measure(gp_bench *b, const gp_row *r, const gp_run_options *options, char *why,
                      gp_figures *out);
 
-/* bench_bound.c: what bounds a row, from figures alone.
- *
- * us per frame that a stage's workers need, or kernels on so many cores, of busy_ns in all
- * while `frames` were done with in `seconds`: nobody can work longer than that, though a piece
- * of work that began before counts when it is done. So the rate of the same windows never
- * exceeds this bound. */
-double gp_bench_busy_us(uint64_t busy_ns, double workers, double seconds, uint64_t frames);
-/* The row to name: the fastest of n that does all its work. One that is unstable has to be
+/* bench_best.c: the row to name: the fastest of n that does all its work. One that is unstable has to be
  * faster than all that are stable, by more than both spreads; else it is noise, as is all that
  * is faster than the one named. NULL: there is none. */
 gp_row *gp_bench_best(gp_row *row, int n);
-/* r->resource has room. The largest is the bound. */
-gp_resource *gp_bench_add(gp_row *r, gp_resource one);
-/* The part of the row's bound that it reaches; NAN: none was looked for. Above 1 only
- * where the bound is an estimate. */
-double gp_bench_reached(const gp_row *r);
-/* A part of the row's work in a run of its own, where frames that the row drops are not
- * dropped: by what its time per frame has to be multiplied. *alike: for all segments by the
- * same; else it is the largest, and the product is more than what the part takes. */
-double gp_bench_share(const gp_figures *row, const gp_figures *alone, bool *alike);
-/* Did the row need less per frame than `us`, which one part of its work took alone? */
-bool gp_bench_is_refuted(const gp_figures *f, double us);
-/* "same run", "estimate", "refuted"; NULL: no bound was looked for. */
-const char *gp_bench_bound_is(const gp_row *r);
-
 /* bench_print.c: all rows, on stdout. */
 bool gp_bench_print(const gp_bench *b);

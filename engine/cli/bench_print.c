@@ -13,7 +13,7 @@
 
 typedef enum column_id {
     FILENAME, SETTINGS, RATE, BYTES, P50, P90, P95, P99, MAX, WINDOWS, WINDOW, SPREAD, STATE,
-    RATIO, RATIO_MIN, RATIO_MAX, BOUND, OF_BOUND, BOUND_BY, BOUND_IS, BEST, NCOLUMNS
+    RATIO, RATIO_MIN, RATIO_MAX, BOUND_BY, BEST, NCOLUMNS
 } column_id;
 
 static const struct { const char *title, *name; int digits; } columns[NCOLUMNS] = {
@@ -33,10 +33,7 @@ static const struct { const char *title, *name; int digits; } columns[NCOLUMNS] 
     [RATIO]     = { "ratio", "ratio", 3 },
     [RATIO_MIN] = { "from", "ratio_min", 3 },
     [RATIO_MAX] = { "to", "ratio_max", 3 },
-    [BOUND]     = { "bound us", "bound_us_per_frame", 3 },
-    [OF_BOUND]  = { "of bound", "achieved_per_bound", 3 },
-    [BOUND_BY]  = { "by", "bound_by", 0 },
-    [BOUND_IS]  = { "", "bound_is", 0 },
+    [BOUND_BY]  = { "bound by", "bound_by", 0 },
     [BEST]      = { "", "best", 0 },
 };
 
@@ -49,7 +46,6 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
         [P50] = 0.5, [P90] = 0.9, [P95] = 0.95, [P99] = 0.99, [MAX] = 1,
     };
     const gp_figures *f = r->figures;
-    const gp_resource *bound = r->nresources ? &r->resource[r->bound] : NULL;
     value v = { .number = NAN };
     switch (c) {
     case FILENAME:  v.text = r->file; break;
@@ -69,10 +65,7 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
     case RATIO:     v.number = r->base ? r->ratio : NAN; break;
     case RATIO_MIN: v.number = r->base ? r->ratio_min : NAN; break;
     case RATIO_MAX: v.number = r->base ? r->ratio_max : NAN; break;
-    case BOUND:     v.number = bound ? bound->us : NAN; break;
-    case OF_BOUND:  v.number = gp_bench_reached(r); break;
-    case BOUND_BY:  v.text = bound ? bound->name : NULL; break;
-    case BOUND_IS:  v.text = gp_bench_bound_is(r); break;
+    case BOUND_BY:  v.text = f->bound_by; break;
     case BEST:
         v.text = r->best ? "best" : r->noise ? "within the noise" : b->nrows > 1 ? "" : NULL;
         break;
@@ -120,26 +113,11 @@ static void print_columns(FILE *f, const gp_bench *b)
     }
 }
 
-static void print_bound(FILE *f, const gp_bench *b, const gp_row *r)
+/* Of the best row, or the only one. */
+static void print_verdict(FILE *f, const gp_bench *b, const gp_row *r)
 {
-    const gp_resource *bound = &r->resource[r->bound];
-    bool named = b->nrows > 1;
-    if (!r->nresources)
-        return;
-    fprintf(f, "\nbound%s%s%s%s: %s%.3f us per frame, by '%s'; %.3f of it is reached%s\n",
-           named ? " of " : "", b->nfiles > 1 ? r->file : "", b->nfiles > 1 ? ", " : "",
-           named ? r->label : "", bound->alone ? "~" : "", bound->us, bound->name,
-           gp_bench_reached(r), !bound->alone || !gp_bench_is_refuted(r->figures, bound->us) ? ""
-           : ": no bound, for alone this part was slower than all of it together; the runs "
-             "were not alike");
-    for (int i = 0; i < r->nresources; i++) {
-        const gp_resource *one = &r->resource[i];
-        if (isnan(one->us))
-            fprintf(f, "  %-16s %13s     %s\n", one->name, "-", one->how);
-        else
-            fprintf(f, "  %-16s %10.3f us  %s  %s%s\n", one->name, one->us, one->alone ? "~" : " ",
-                   one->how, one->alone ? ", in a run of its own" : "");
-    }
+    if (r->figures->verdict && (r->best || b->nrows == 1))
+        fprintf(f, "\n%s%s%s\n", b->nrows > 1 ? r->label : "", b->nrows > 1 ? ": " : "", r->figures->verdict);
 }
 
 /* As --max-time takes it. */
@@ -212,7 +190,7 @@ static void print_text(FILE *f, const void *arg)
     print_in(f, b);
     print_noise(f, b);
     for (int i = 0; i < b->nrows; i++)
-        print_bound(f, b, &b->row[i]);
+        print_verdict(f, b, &b->row[i]);
     fprintf(f, "\ncpu %s (%d)", e->cpu, e->cores);
     if (*e->gpu)
         fprintf(f, ", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
@@ -229,7 +207,7 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         value v = get(b, r, (column_id)c);
         if (c == BEST)
             gp_json_bool(j, columns[c].name, r->best), gp_json_bool(j, "within_noise", r->noise);
-        else if (v.text || c == BOUND_BY || c == BOUND_IS)
+        else if (v.text || c == BOUND_BY)
             gp_json_str(j, columns[c].name, v.text);
         else
             gp_json_num(j, columns[c].name, v.number);
@@ -238,9 +216,7 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
                 r->figures->in ? "in" : "done", r->figures->enough_s > 0 ? r->figures->enough_s : NAN);
     GP_JSON_EACH(j, "rounds_frames_per_s", k, b->rounds)
         gp_json_num(j, NULL, r->round[k].frames_per_s);
-    GP_JSON_EACH(j, "resources", k, r->nresources)
-        gp_json_put(j, "{name: %s, us_per_frame: %g, estimate: %d?, how: %s}", r->resource[k].name, r->resource[k].us,
-                    r->resource[k].alone, r->resource[k].how);
+    gp_json_str(j, "verdict", r->figures->verdict);
     gp_json_close(j, '}');
 }
 

@@ -49,17 +49,8 @@ typedef struct counts {
 typedef struct sample {
     counts at;
     double bytes_per_frame;            /* of all sources together */
-    int n;                             /* stages */
-    uint64_t *busy_ns;                 /* of each */
-    uint64_t kernels_ns;               /* on the CPU */
     gp_hist latency;
 } sample;
-
-/* The busy time of stage i; 0 before the first run. */
-static uint64_t busy_of(const sample *s, int i)
-{
-    return i < s->n ? s->busy_ns[i] : 0;
-}
 
 static counts read_counts(runner *r)
 {
@@ -80,14 +71,9 @@ static void read_all(runner *r, sample *to)
     memset(&to->latency, 0, sizeof to->latency);
     gp_latency(r->l.pipeline, &to->latency);
     to->at = read_counts(r);
-    to->n = r->now.nstages;
-    to->busy_ns = GP_NEW(r->arena, uint64_t, to->n);
     uint64_t bytes = 0, frames = 0;
-    to->kernels_ns = 0;
-    for (int i = 0; i < to->n; i++) {
+    for (int i = 0; i < r->now.nstages; i++) {
         const gp_stage_status *st = &r->now.stage[i];
-        to->busy_ns[i] = st->busy_ns;
-        to->kernels_ns += st->kernels_ns;
         for (int k = 0; k < r->now.nsources; k++)
             if (!strcmp(st->name, r->now.source[k].source)) {
                 bytes += st->bytes;
@@ -98,15 +84,10 @@ static void read_all(runner *r, sample *to)
 }
 
 /* `to` += `s`, of another run that took `seconds`. */
-static void add_run(gp_arena *a, sample *to, const sample *s, double seconds)
+static void add_run(sample *to, const sample *s, double seconds)
 {
-    uint64_t *sum = GP_NEW(a, uint64_t, s->n);
-    for (int i = 0; i < s->n; i++)
-        sum[i] = busy_of(to, i) + s->busy_ns[i];
     to->at.s += seconds, to->at.frames += s->at.frames;
-    to->kernels_ns += s->kernels_ns;
     to->bytes_per_frame = s->bytes_per_frame;
-    to->n = s->n, to->busy_ns = sum;
     gp_hist_merge(&to->latency, &s->latency);
 }
 
@@ -167,23 +148,15 @@ static void sum_up(const series *w, double each_s, gp_figures *f)
     memcpy(rate, w->rate + w->n - f->windows, sizeof *rate * (size_t)f->windows);
     qsort(rate, (size_t)f->windows, sizeof *rate, by_size);
     int middle = f->windows / 2;
-    uint64_t frames = to->at.frames - from->at.frames;
-    double seconds = to->at.s - from->at.s;
-    f->mean_per_s = (double)frames / seconds;
     f->frames_per_s = f->windows % 2 ? rate[middle] : (rate[middle - 1] + rate[middle]) / 2;
     f->spread = spread(rate, f->windows) - 1;
-    f->window_s = seconds / f->windows;
+    f->window_s = (to->at.s - from->at.s) / f->windows;
     if (f->windows < GP_BENCH_AGREE)       /* with the warm-up, or room to spare */
         f->enough_s = f->whole ? (GP_BENCH_AGREE + 1) * each_s * ceil(ENOUGH / f->window_s)
                                : GP_BENCH_AGREE * f->window_s;
     f->bytes_per_frame = to->bytes_per_frame;
     f->latency = to->latency;
     gp_hist_subtract(&f->latency, &from->latency);
-    for (int i = 0; i < f->nbusy; i++)
-        if (f->busy[i].workers)
-            f->busy[i].us = gp_bench_busy_us(busy_of(to, i) - busy_of(from, i),
-                                             f->busy[i].workers, seconds, frames);
-    f->kernels_us = gp_bench_busy_us(to->kernels_ns - from->kernels_ns, f->cores, seconds, frames);
 }
 
 /* ---- the thread -------------------------------------------------------- */
@@ -381,58 +354,25 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
 
 /* ---- a measurement ----------------------------------------------------- */
 
-/* The cores that the segments could use: each of their streams is a thread. */
-static double cores_of(runner *r)
-{
-    gp_arena arena = { 0 };
-    const gp_report *report = gp_report_make(&arena, r->l.pipeline, &r->errs);
-    double streams = 0;
-    for (int i = 0; report && i < report->nactors; i++)
-        streams += report->actor[i].streams;
-    double cores = report ? fmin(streams, gp_report_usable(report)) : 0;
-    gp_arena_free(&arena);
-    return cores;
-}
-
-/* What the plan says, and the run that is over. */
-static void describe(gp_bench *b, runner *r, gp_figures *f)
+/* What the plan says, and the report of the run that is over. */
+static void describe(gp_bench *b, const gp_fit *fit, runner *r, gp_figures *f)
 {
     gp_pipeline_info is;
-    gp_pipeline_about(r->l.pipeline, &is);
-    gp_counters_read(&r->now, r->l.pipeline);
-    const gp_stage_status *st = r->now.stage;
-    const gp_account *a = r->now.source;
-    int n = r->now.nstages, sources = r->now.nsources;
-    uint64_t in = 0;
-    for (int k = 0; k < sources; k++)
-        in = a[k].in > in ? a[k].in : in;
-    f->in = !r->whole && !read_counts(r).block;
-    f->nsegments = is.nsegments;
-    f->copies = is.copies;
-    f->device = is.nsegments ? is.device : -1;
-    f->cores = is.nsegments && is.device < 0 ? cores_of(r) : 0;
-    f->busy = GP_NEW(&b->arena, struct gp_busy, n);
-    f->nbusy = n;
-    for (int i = 0; i < n; i++) {
-        f->busy[i] = (struct gp_busy){ .name = gp_strdup(&b->arena, st[i].name),
-                                       .workers = st[i].workers,
-                                       .share = in ? (double)st[i].frames / (double)in : 0 };
-        for (int k = 0; k < sources; k++)
-            f->busy[i].source |= st[i].workers && !strcmp(st[i].name, a[k].source);
-        gp_stage_info stage;
-        for (int k = 0; gp_pipeline_stage(r->l.pipeline, k, &stage); k++)
-            if (st[i].workers && !strcmp(st[i].name, stage.name))
-                f->busy[i].cycle = stage.cycle;
-    }
-}
-
-/* The report of the run that is over. */
-static void write_report(gp_bench *b, const gp_fit *fit, runner *r)
-{
-    gp_report_files f = { .set = fit->args.set, .nset = fit->args.nset, .commit = gp_commit };
+    gp_report_files files = { .set = fit->args.set, .nset = fit->args.nset, .commit = gp_commit };
     gp_own_report own;
-    gp_own_report_make(&own, &f, r->l.pipeline, r->outcome, &r->errs);
-    if (own.report)
+    gp_errs too_short = { .n = 0 };
+    gp_pipeline_about(r->l.pipeline, &is);
+    f->device = is.nsegments ? is.device : -1;
+    f->in = !r->whole && !read_counts(r).block;
+    gp_own_report_make(&own, &files, r->l.pipeline, r->outcome, b->report ? &r->errs : &too_short);
+    if (own.report) {
+        const gp_verdict *v = &own.report->verdict;
+        f->verdict = gp_strdup(&b->arena, v->text);
+        if (v->bound != GP_BOUND_UNKNOWN)
+            f->bound_by = gp_strdup(&b->arena, v->bound == GP_BOUND_STAGE ? own.report->actor[v->actor].name
+                                    : gp_bound_name(v->bound));
+    }
+    if (own.report && b->report)
         gp_report_json(own.report, r->l.pipeline, &own.about, b->report);
     gp_own_report_free(&own);
 }
@@ -441,7 +381,7 @@ static void write_report(gp_bench *b, const gp_fit *fit, runner *r)
 static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r, gp_figures *f)
 {
     series w = { .arena = &b->arena };
-    sample one, sum = { .n = 0 };
+    sample one, sum = { .bytes_per_frame = 0 };
     double took = 0, began = gp_seconds(), stop = began + b->max_time_s, each_s = 0;
     int counted = 0;
     r->whole = fit->whole;
@@ -458,7 +398,7 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
             break;
         bool late = gp_seconds() > stop;
         if (runs || late) {            /* the first is the warm-up, when there is time */
-            add_run(&b->arena, &sum, &one, took);
+            add_run(&sum, &one, took);
             counted++;
             if (sum.at.s - w.last[0].at.s >= ENOUGH || (late && !w.n))
                 add_window(&w, &sum);
@@ -470,10 +410,8 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
         gp_unload(&r->l);
     }
     f->whole = fit->whole;
-    describe(b, r, f);
     sum_up(&w, each_s, f);
-    if (b->report)
-        write_report(b, fit, r);
+    describe(b, fit, r, f);
     return gp_errs_exit(&r->errs);
 }
 

@@ -1,6 +1,6 @@
 /* page_hands.js - the timeline is looked at: zoom, move, point at, choose.
  *
- * Whatever a mouse can do, keys can. */
+ * Keys zoom and move as a mouse does; they choose a frame by its number. */
 "use strict";
 
 const NARROWEST = 0.05;                /* us across the view */
@@ -121,42 +121,6 @@ function show_chosen(tl) {
     show(tl, t0 - more, t1 + more);
 }
 
-/* The view moves as little as needed for a slice to be in it. */
-function follow(tl, s) {
-    const span = tl.t1 - tl.t0, edge = span / 20;
-    if (s.ts < tl.t0 || s.end - s.ts > span)
-        show(tl, s.ts - edge, s.ts - edge + span);
-    else if (s.end > tl.t1)
-        show(tl, s.end + edge - span, s.end + edge);
-    const at = place(tl, s), top = tl.scroll.scrollTop;
-    if (at.y - RULER < top)
-        tl.scroll.scrollTop = at.y - RULER - HEAD;
-    else if (at.y + at.h > top + tl.height)
-        tl.scroll.scrollTop = at.y + at.h - tl.height + 8;
-}
-
-/* To the next slice on the track, or to the nearest in time on another one. */
-function step(tl, along, across) {
-    const from = tl.chosen && tl.chosen.slice;
-    let to = null;
-    if (!from) {
-        const lane = data.tracks[0].lanes[0];
-        to = lane[Math.min(lane.length - 1, first_where(lane, s => s.end > tl.t0))];
-    } else if (along) {
-        to = from.track.lanes[from.lane][from.index + along];
-    } else {
-        const track = data.tracks[data.tracks.indexOf(from.track) + across];
-        const lane = track ? track.lanes[0] : [from];
-        const i = first_where(lane, s => s.ts >= from.ts);
-        const before = i && (!lane[i] || from.ts - lane[i - 1].ts < lane[i].ts - from.ts);
-        to = lane[before ? i - 1 : i];
-    }
-    if (to) {
-        choose_slice(tl, to);
-        follow(tl, to);
-    }
-}
-
 /* ---- hands ----------------------------------------------------------- */
 
 function hover(tl, e) {
@@ -256,16 +220,14 @@ function listen_keys(tl) {
         "+": () => zoom(tl, 1.5), "=": () => zoom(tl, 1.5), "-": () => zoom(tl, 1 / 1.5),
         "0": () => show(tl, 0, END), Home: () => show(tl, 0, tl.t1 - tl.t0),
         End: () => show(tl, END + tl.t0 - tl.t1, END),
-        ArrowLeft: e => e.shiftKey ? step(tl, -1, 0) : pan(tl, -0.15),
-        ArrowRight: e => e.shiftKey ? step(tl, 1, 0) : pan(tl, 0.15),
-        ArrowUp: () => step(tl, 0, -1), ArrowDown: () => step(tl, 0, 1),
+        ArrowLeft: () => pan(tl, -0.15), ArrowRight: () => pan(tl, 0.15),
         Enter: () => tl.chosen && show_chosen(tl), Escape: () => choose_none(tl),
     };
     tl.canvas.addEventListener("keydown", e => {
         if (!does[e.key] || e.ctrlKey || e.metaKey || e.altKey)
             return;
         e.preventDefault();
-        does[e.key](e);
+        does[e.key]();
     });
 }
 
@@ -280,26 +242,11 @@ function listen_tools(tl) {
     by_id("frame").addEventListener("input", e => {
         const n = e.target.valueAsNumber;
         choose(tl, n >= 0 ? n : -1, n >= 0 ? n : -1, null);
-        if (tl.chosen)
-            follow(tl, tl.chosen.work[0]);
     });
     by_id("frame").addEventListener("keydown", e => {
         if (e.key === "Enter" && tl.chosen)
             show_chosen(tl);
     });
-}
-
-/* On paper it is light, as wide as the paper, and has all tracks. */
-function listen_print(tl) {
-    const set = paper => {
-        tl.paper = paper;
-        document.documentElement.classList.toggle("paper", paper);
-        resize(tl);
-    };
-    window.addEventListener("beforeprint", () => set(true));
-    window.addEventListener("afterprint", () => set(false));
-    window.matchMedia("print").addEventListener("change", e => set(e.matches));
-    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => resize(tl));
 }
 
 function start(tl) {
@@ -319,7 +266,7 @@ function start(tl) {
     listen_wheel(tl);
     listen_keys(tl);
     listen_tools(tl);
-    listen_print(tl);
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => resize(tl));
     tl.scroll.addEventListener("scroll", () => redraw(tl), { passive: true });
     new ResizeObserver(() => resize(tl)).observe(tl.scroll);
 }

@@ -15,7 +15,6 @@ const timeline = {
                                           all: slices, work: those that are no waits } */
     of: data.tracks.length ? data.tracks[0].lanes[0][0].of : null,     /* whose frames are chosen */
     pointer: null,                     /* x of the mouse; null: elsewhere */
-    paper: false,                      /* it is drawn to be printed */
     colors: {}, queued: false,
     covered: {},                       /* of each kind: by pixel, the part that it covers */
 };
@@ -304,7 +303,7 @@ function draw_pointer(tl) {
 
 function draw(tl) {
     const { pen, width, height, ratio } = tl;
-    const top = tl.paper ? 0 : tl.scroll.scrollTop;
+    const top = tl.scroll.scrollTop;
     const seen = row => row.y + row.h > top + RULER && row.y < top + height;
     tl.queued = false;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -341,10 +340,9 @@ function redraw(tl) {
 
 function resize(tl) {
     by_id("space").style.height = `${tl.full}px`;
-    const most = tl.paper ? tl.full : tl.scroll.clientHeight;
-    tl.width = tl.paper ? 700 : tl.scroll.clientWidth;
-    tl.height = Math.min(tl.full, most, 8000);
-    tl.ratio = tl.paper ? 2 : window.devicePixelRatio || 1;
+    tl.width = tl.scroll.clientWidth;
+    tl.height = Math.min(tl.full, tl.scroll.clientHeight);
+    tl.ratio = window.devicePixelRatio || 1;
     tl.pen.font = FONT;
     const widest = Math.max(0, ...tl.rows.map(r => r.track ? tl.pen.measureText(r.track.name).width
         : r.counter ? tl.pen.measureText(r.counter.name).width + 24 : 0));

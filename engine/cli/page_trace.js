@@ -14,7 +14,6 @@ function put_in_lane(track, slice) {
     if (!lane)
         track.lanes.push(lane = []);
     slice.lane = track.lanes.indexOf(lane);
-    slice.index = lane.length;
     lane.push(slice);
 }
 

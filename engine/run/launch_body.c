@@ -291,17 +291,17 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
     if (o->recheck)
         return !st || !gp_unwritten_asks(p->seg->unwritten, part) || record_stage(r, o, part, f, n);
     if (!st && o->irregular && copies_varying(p, part->task))
-        return run->options.no_copies || record_exact(r, p, part->task, f);
+        return record_exact(r, p, part->task, f);
     if (!st)
-        return run->options.no_copies || record_copy(r, p, part->task, f, n);
-    if (p->regroup && (run->options.no_kernels || (o->again && run->cached[st - run->graph->stage])))
+        return record_copy(r, p, part->task, f, n);
+    if (p->regroup && o->again && run->cached[st - run->graph->stage])
         return true;
     if (st->kind->emit)
         return record_gather(r, o, part);
     if (p->regroup)
         return o->irregular
             || (gp_regroup_record(r, p, f, n, o->bare) && is_done(r, run, st, gp_firing_frame(p->regroup, f)));
-    if (run->options.no_kernels || (o->again && run->cached[st - run->graph->stage]))
+    if (o->again && run->cached[st - run->graph->stage])
         return true;
     if (part->order >= 0 && first
         && !r->ops->order_wait(r, part->order, (int)((f + slots - 1) % slots)))

@@ -77,8 +77,6 @@ bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     int n = 0;
-    if (run->options.no_kernels || run->options.no_copies)
-        return true;
     for (int i = 0; i < s->nparts; i++)
         n += is_checked(run, &s->part[i]) ? list(run->graph, &s->part[i], NULL) : 0;
     if (!n)

@@ -13,7 +13,7 @@ import argparse, datetime, json, os, platform, re, shutil, subprocess, sys, trac
 from statistics import median
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
-import rows_cluster, rows_command, rows_device, rows_durable, rows_examples, rows_expr, rows_fft, rows_files, rows_host
+import rows_command, rows_device, rows_durable, rows_examples, rows_expr, rows_fft, rows_files, rows_host
 import rows_jpeg, rows_lua, rows_matmul, rows_overhead, rows_pictures, rows_ranks, rows_rearrange, rows_several
 import rows_signals, rows_stages
 from tools import HERE, Bench, Failure, Skip
@@ -21,7 +21,7 @@ from tools import HERE, Bench, Failure, Skip
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS + rows_jpeg.ROWS + \
     rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS + rows_matmul.ROWS + \
-    rows_pictures.ROWS + rows_several.ROWS + rows_ranks.ROWS + rows_cluster.ROWS + rows_examples.ROWS
+    rows_pictures.ROWS + rows_several.ROWS + rows_ranks.ROWS + rows_examples.ROWS
 
 
 def first_line(command):

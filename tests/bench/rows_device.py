@@ -3,7 +3,7 @@
 The work is that of balanced.yaml everywhere: copy in, kernel, copy out. With large frames the
 kernel takes as long as a copy.
 """
-import array, json, os, re, subprocess, sys
+import array, os, re, subprocess
 
 from tools import HERE, KIB, MIB, Failure, Row, Skip, best, words
 
@@ -93,14 +93,7 @@ def serial(b):
 
 
 def bound(b):
-    """What gpipe bench finds: the slowest resource, measured alone, is the peer."""
-    b.has_gpu()
-    command = [b.gpipe, "bench", "--json"]
-    for s in settings(b, BIG, 4, 1):
-        command += ["--set", s]
-    out, _, _ = b.run(command + [BALANCED])
-    row = json.loads(out)["rows"][0]
-    return 1e6 / row["frames_per_s"], row["bound_us_per_frame"], row["bound_by"]
+    return b.copies_alone(BALANCED, settings(b, BIG, 4, 1), "work")
 
 
 # -- files --
@@ -169,9 +162,7 @@ def batched(b):
 
 def torch(b, kind):
     def run():
-        out, _, code = b.run([sys.executable, os.path.join(HERE, "torch_loop.py"), SMALL], ok=(0, 3))
-        if code:
-            raise Skip("no PyTorch")
+        out = b.script("torch_loop.py", SMALL)
         return {k: v for k, v in re.findall(r"^torch (\w+ \d+) ([\d.]+)$", out, re.M)}
     b.has_gpu()
     b.ever("torch", lambda: b.once("torch", run))      # a Skip holds for all rounds
@@ -280,7 +271,7 @@ ROWS = [
         lambda b, d=d: big(b, d)) for d in (3, 4, 6)
 ] + [
     Row("16M-serial", "the same, depth 3: its own depth 1", "rate", 2.7, serial),
-    Row("16M-bound", "the same, depth 4: the bound", "rate", 0.97, bound),
+    Row("16M-bound", "the same, depth 4: copies alone", "rate", 0.97, bound),
     Row("16M-files", "the same, cached file in and out: the slowest alone", "rate", 0.95, files),
 ] + [
     Row("256K-d%d" % d, "256 KiB, batch: 1, depth %d: graphs by hand" % d, "rate", 1,

@@ -3,9 +3,9 @@
 On a GPU what counts is the device's own time for a frame, as a trace says it: copies from and to the host would hide it.
 Frames of 64 MiB go through eight slots, so that the L2 cache does not help.
 """
-import json, os, statistics, sys
+import json, statistics
 
-from tools import HERE, Failure, Row, Skip, words
+from tools import Failure, Row
 
 CHAIN = """stall_timeout: 0
 depth: 8
@@ -39,13 +39,7 @@ stages:
 
 def peers(b, which, *more):
     """{"fused": us, ...}"""
-    def run():
-        out, _, code = b.run([sys.executable, os.path.join(HERE, "chain_peers.py"), which] + list(more), ok=(0, 3))
-        if code:
-            raise Skip("no " + which)
-        return {k: v[0] for k, v in words(out).items()}
-    b.ever(which, lambda: b.once(which, run))          # a Skip holds for all rounds
-    return b.once(which, run)
+    return b.times(which, "chain_peers.py", which, *more)
 
 
 def device_us(b, name, text, frames=200):

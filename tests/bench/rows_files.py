@@ -3,9 +3,9 @@
 Files are in TMPDIR, which should be memory (TMPDIR=/dev/shm). PHOTOS of the environment says how many photos there are, 2000
 if it says nothing; they need 2 GB. On a machine without a GPU the rows beside CuPy are left out, and the others use none.
 """
-import os, re, shutil, subprocess, sys, time
+import os, re, shutil, subprocess, time
 
-from tools import HERE, Failure, Row, Skip
+from tools import HERE, Failure, Row
 
 PHOTO = os.path.join(HERE, "..", "..", "examples", "data", "raccoon.png")
 PHOTOS = int(os.environ.get("PHOTOS", 2000))
@@ -19,14 +19,6 @@ stages:
   - {use: cast, dtype: u8}
   - {use: write, path: '%s/%%n.%s'%s}
 """
-
-
-def peer(b, script, *args):
-    """What it prints."""
-    out, _, code = b.run([sys.executable, os.path.join(HERE, script)] + list(args), timeout=1200, ok=(0, 3))
-    if code:
-        raise Skip("%s: a Python module or the GPU that it needs is not there" % script)
-    return out
 
 
 def empty(folder):
@@ -49,7 +41,7 @@ def difference_us(b, file, out, few, many, sets=()):
 def photos(b, ext):
     def once():
         folder = b.path("photos-" + ext)
-        peer(b, "photos_pool.py", "make", PHOTO, folder, PHOTOS, ext)
+        b.script("photos_pool.py", "make", PHOTO, folder, PHOTOS, ext)
         return folder
     return b.ever(("photos", ext), once)
 
@@ -58,7 +50,7 @@ def pool(b, ext):
     """(photos a second, its name, bytes, ms to decode and encode)"""
     def once():
         out = b.path("pool-" + ext)
-        said = peer(b, "photos_pool.py", "run", photos(b, ext), out, ext, PHOTOS)
+        said = b.script("photos_pool.py", "run", photos(b, ext), out, ext, PHOTOS)
         shutil.rmtree(out)
         rate, name, size, ms = re.match(r"pool ([\d.]+) (.*)\nbytes (\d+)\ncodec ([\d.]+)\n", said).groups()
         return float(rate), name, int(size), float(ms)
@@ -142,21 +134,21 @@ def less_dark(b, to):
 
 def beside_cupy(b, kind, to):
     us, (files, dark), out = less_dark(b, to), arrays(b), empty(b.path("by-cupy"))
-    said = peer(b, "npy_cupy.py", files, dark, out, MANY, kind)
+    said = b.script("npy_cupy.py", files, dark, out, MANY, kind)
     shutil.rmtree(out)
     return us, float(said.split()[1]), "CuPy, three pinned slots"
 
 
 def beside_file(b):
     us = b.once("joined", lambda: less_dark(b, "all.npy"))
-    said = peer(b, "copies.py", "file", b.path("one.raw"), 2 * FRAME, MANY)
+    said = b.script("copies.py", "file", b.path("one.raw"), 2 * FRAME, MANY)
     alone, way = re.search(r"^file ([\d.]+) (.*)$", said, re.M).groups()
     return us, float(alone), "a file of that size alone, " + way
 
 
 def joined_beside_cupy(b):
     us, (files, dark), out = b.once("joined", lambda: less_dark(b, "all.npy")), arrays(b), empty(b.path("by-cupy"))
-    said = peer(b, "npy_cupy.py", files, dark, out, MANY, "joined")
+    said = b.script("npy_cupy.py", files, dark, out, MANY, "joined")
     shutil.rmtree(out)
     return us, float(said.split()[1]), "CuPy, three pinned slots"
 
@@ -165,7 +157,7 @@ def into_pinned(b):
     b.has_gpu()
     file = b.write("into.yaml", INTO % arrays(b)[0])
     us = b.gpipe_us(file, [], 1000, 5000)
-    return us, float(peer(b, "copies.py", "memory", FRAME, 8).split()[1]), "memcpy by 8 threads"
+    return us, float(b.script("copies.py", "memory", FRAME, 8).split()[1]), "memcpy by 8 threads"
 
 
 # -- video --

@@ -3,9 +3,9 @@
 64 pictures of 1024 x 768, of quality 90, in files that are cached. gpipe reads the files anew for each frame; torchvision has
 them in memory.
 """
-import json, math, os, random, re, sys
+import json, math, random, re
 
-from tools import HERE, Failure, Row, Skip
+from tools import Failure, Row, Skip
 
 FILES, WIDE, HIGH = 64, 1024, 768
 FRAMES = 4096, 36864
@@ -74,9 +74,7 @@ def rate(b):
 
     def peer():
         files = [b.path("photo-%02d.jpg" % k) for k in range(FILES)]
-        out, _, code = b.run([sys.executable, os.path.join(HERE, "jpeg_torch.py"), 64, FRAMES[1] // 4] + files, ok=(0, 3))
-        if code:
-            raise Skip("no torchvision")
+        out = b.script("jpeg_torch.py", 64, FRAMES[1] // 4, *files)
         return float(re.search(r"^torchvision ([\d.]+)$", out, re.M).group(1))
     us = b.gpipe_us(file, ["device=cuda"], *FRAMES)
     return us, b.once("torchvision", peer), "torchvision, batches of 64"

@@ -1,10 +1,10 @@
 """rows_pictures.py - filters of pictures on the GPU, beside CuPy's and PyTorch's functions: device time of a frame. And
 whole pipelines: 4K to 1080p, sound to pictures of its spectrum.
 """
-import json, os, sys
+import os
 
 from rows_expr import device_us
-from tools import HERE, Row, Skip, words
+from tools import Row
 
 PIPELINE = """stall_timeout: 0
 depth: 2
@@ -16,7 +16,6 @@ stages:
   - {use: decimate, frames: 1000000}
   - {use: discard}
 """
-PEERS = os.path.join(HERE, "pictures_peers.py")
 
 FRAMES = {"u8": ("u8", "2160, 3840"), "mask": ("u8", "2160, 3840"), "f32": ("f32", "2160, 3840"),
           "scores": ("f32", "4096, 4096")}
@@ -30,17 +29,10 @@ CASES += [("conv2d-%d" % n, "f32", MEAN % ", ".join([str([1 / n ** 2] * n)] * n)
 CASES += [("topk-%d" % k, "scores", "topk, k: %d" % k, 1 / 0.95, "PyTorch") for k in (8, 128)]
 
 
-def call(b, *arguments):
-    out, _, code = b.run([sys.executable, PEERS] + list(arguments), ok=(0, 3))
-    if code:
-        raise Skip("no CuPy or PyTorch")
-    return {k: v[0] for k, v in words(out).items()}
-
-
 def folder(b):
     def make():
         os.makedirs(b.path("pictures"))
-        call(b, "make", b.path("pictures"))
+        b.script("pictures_peers.py", "make", b.path("pictures"))
         return b.path("pictures")
     return b.ever("pictures", make)
 
@@ -49,7 +41,7 @@ def row(name, frame, stage, limit, who):
     def measure(b):
         b.has_gpu()
         files = folder(b)
-        peers = b.once("pictures", lambda: call(b, "time", files))
+        peers = b.times("pictures times", "pictures_peers.py", "time", files)
         us = device_us(b, name, PIPELINE % (FRAMES[frame] + (os.path.join(files, frame + ".npy"), stage)), 60)
         return us, min(v for k, v in peers.items() if k == name or k.startswith(name + "-c")), who
     return Row(name, "`%s` of %s, device time" % (stage.split(", weights")[0], frame), "time", limit, measure)
@@ -67,11 +59,7 @@ stages:
 
 
 def smaller(b, more):
-    """What 'gpipe bench' finds: the slowest of copies and kernels, measured alone, is the peer."""
-    b.has_gpu()
-    out, _, _ = b.run([b.gpipe, "bench", "--json", "--set", "device=cuda", b.write("smaller.yaml", SMALLER % more)])
-    found = json.loads(out)["rows"][0]
-    return 1e6 / found["frames_per_s"], found["bound_us_per_frame"], found["bound_by"]
+    return b.copies_alone(b.write("smaller.yaml", SMALLER % more), ["device=cuda"], "resize")
 
 
 SOUND = """stall_timeout: 0
@@ -90,7 +78,7 @@ stages:
 
 def sound_peer(b):
     b.has_gpu()
-    return b.once("sound", lambda: call(b, "sound"))["graph"]
+    return b.times("sound", "pictures_peers.py", "sound")["graph"]
 
 
 def sound_alone(b):
@@ -106,7 +94,7 @@ def sound_stream(b):
 
 
 ROWS = [row(*case) for case in CASES] + [
-    Row("4k-1080p", "u8 RGB of 2160 x 3840 to half the size, with copies: what bounds it, alone", "rate", 0.95,
+    Row("4k-1080p", "u8 RGB of 2160 x 3840 to half the size, with copies: these alone", "rate", 0.95,
         lambda b: smaller(b, "")),
     Row("4k-1080p-area", "the same, `method: area`", "rate", 0.95, lambda b: smaller(b, ", method: area")),
     Row("sound-lone", "a second of sound to a picture of its spectrum, frames alone, p50: CuPy with a CUDA graph", "time", 1.0,

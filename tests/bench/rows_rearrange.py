@@ -1,11 +1,8 @@
 """rows_rearrange.py - stages that only move elements, beside a copy of as many bytes, up to 256 MiB read and 256 MiB
 written; and other sizes of pictures, beside the better of NPP and PyTorch.
 """
-import os
-import sys
-
 from rows_expr import device_us, peers
-from tools import HERE, Row, Skip, words
+from tools import Row
 
 PIPELINE = """stall_timeout: 0
 depth: 2
@@ -41,17 +38,6 @@ SIZES = [
 ]
 
 
-def libraries(b):
-    """What NPP and PyTorch take: {"half-npp": us, ...}"""
-    def run():
-        out, _, code = b.run([sys.executable, os.path.join(HERE, "resize_peers.py")], ok=(0, 3))
-        if code:
-            raise Skip("no NPP or PyTorch")
-        return {k: v[0] for k, v in words(out).items()}
-    b.ever("resize", lambda: b.once("resize", run))    # a Skip holds for all rounds
-    return b.once("resize", run)
-
-
 def row(name, type_of, stage, what):
     def measure(b):
         us = b.once(name, lambda: device_us(b, name, PIPELINE % (type_of + (stage,)), 60))
@@ -62,7 +48,8 @@ def row(name, type_of, stage, what):
 def size(name, type_of, stage, what):
     def measure(b):
         us = b.once(name, lambda: device_us(b, name, PIPELINE % (type_of + (stage,)), 60))
-        return (us,) + min((v, "NPP" if k.endswith("npp") else "PyTorch") for k, v in libraries(b).items()
+        took = b.times("resize", "resize_peers.py")
+        return (us,) + min((v, "NPP" if k.endswith("npp") else "PyTorch") for k, v in took.items()
                            if k.rpartition("-")[0] == name)
     return Row("resize-" + name, what + ", device time", "time", 1.0, measure)
 

@@ -1,9 +1,7 @@
 """rows_signals.py - stages for signals on the GPU, beside CuPy's functions: device time of a frame of f32.
 """
-import os, sys
-
 from rows_expr import device_us
-from tools import HERE, Row, Skip, words
+from tools import Row
 
 FRAMES = {"short": (65280, 1), "long": (1 << 20, 1), "channels": (65280, 64)}          # rows, channels
 SECTIONS = [[0.02, 0.04, 0.02, 1, -1.56, 0.64], [1, -1.9, 1, 1, -1.7, 0.8], [1, 2, 1, 1, -1.3, 0.5],
@@ -24,19 +22,10 @@ STAGES = {"iir": "iir, sos: %s" % SECTIONS, "resample": "resample, up: %d, down:
           "slide": "slide, length: 1024, hop: 256, taper: hann"}
 
 
-def peers(b):
-    def run():
-        out, _, code = b.run([sys.executable, os.path.join(HERE, "signals_peers.py")], ok=(0, 3))
-        if code:
-            raise Skip("no CuPy")
-        return {k: v[0] for k, v in words(out).items()}
-    b.ever("signals", lambda: b.once("signals", run))
-    return b.once("signals", run)
-
-
 def row(kind, name):
     def measure(b):
-        return device_us(b, kind + name, PIPELINE % (FRAMES[name] + (STAGES[kind],))), peers(b)[kind + " " + name], "CuPy"
+        peers = b.times("signals", "signals_peers.py")
+        return device_us(b, kind + name, PIPELINE % (FRAMES[name] + (STAGES[kind],))), peers[kind + " " + name], "CuPy"
     return Row("%s-%s" % (kind, name), "`%s` of %d x %d f32, device time: cupyx.scipy.signal" % ((kind,) + FRAMES[name]),
                "time", 1.0, measure)
 

@@ -114,6 +114,19 @@ class Bench:
                           % (name, r.returncode, said, " ".join(command), r.stdout, r.stderr))
         return r.stdout, r.stderr, r.returncode
 
+    def script(self, name, *args):
+        """What a program in Python of tests/bench prints. Raises Skip where it lacks a module or a GPU."""
+        out, _, code = self.run([sys.executable, os.path.join(HERE, name), *args], timeout=1200, ok=(0, 3))
+        if code:
+            raise Skip("%s: a Python module or the GPU that it needs is not there" % name)
+        return out
+
+    def times(self, key, name, *args):
+        """{"NAME": us} that such a one prints, once in a round; a Skip holds for all rounds."""
+        measure = lambda: {k: v[0] for k, v in words(self.script(name, *args)).items()}
+        self.ever(key, lambda: self.once(key, measure))
+        return self.once(key, measure)
+
     def wall(self, command, cores=None):
         """Seconds from start to exit."""
         start = time.perf_counter()
@@ -147,6 +160,14 @@ class Bench:
         """The same, where `frames` is what is set to the number of them."""
         times = [self.gpipe_seconds(file, sets + ["%s=%d" % (frames, n)], n, options, ranks) for n in (few, many)]
         return 1e6 * (times[1] - times[0]) / (many - few)
+
+    def copies_alone(self, file, sets, stage):
+        """Microseconds per frame, and of its copies, while its only stage on the device costs nothing."""
+        self.has_gpu()
+        out, _, _ = self.run([self.gpipe, "bench", "--json", "--cached", stage]
+                             + [word for s in sets for word in ("--set", s)] + [file])
+        whole, copies = (1e6 / row["frames_per_s"] for row in json.loads(out)["rows"])
+        return whole, copies, "copies alone"
 
     def host(self, file, sets=(), timed=False, cores=None):
         """A run by the program host: {"host": [frames, seconds], "stage NAME": [us], ...}"""

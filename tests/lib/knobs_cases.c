@@ -153,6 +153,27 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
     k->set[n] = NULL;
 }
 
+const char *const knobs_goes_on[KNOBS_GOES_ON][8] = {
+    { NULL },
+    { "depth=1", NULL },
+    { "depth=2", "streams=1", "sync=block", NULL },
+    { "depth=9", "streams=4", "batch=8", NULL },
+    { "depth=16", "batch=16", NULL },
+    { "depth=16", "batch=16", "latency=2ms", NULL },
+    { "depth=12", "batch=4", "latency=50us", "launch=stream", NULL },
+    { "depth=5", "launch=stream", NULL },
+    { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
+    { "depth=33", "streams=2", "batch=2", NULL },
+    { "priority=low", "stages.sum.priority=high", "stages.many.priority=normal", NULL },
+    { "stages.near.priority=low", "stages.mixed.priority=high", "stages.read.priority=low", "depth=6", NULL },
+    { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
+};
+
+unsigned knobs_draw(unsigned *seed)
+{
+    return (*seed = *seed * 1103515245u + 12345u) >> 8;
+}
+
 const char *const knobs_written[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
                                      "means.raw", "held.raw", "turned.raw", "moved.raw",
                                      "counts.raw", "objects.raw", "some-000.npy", "some-007.npy", "some-012.npy",

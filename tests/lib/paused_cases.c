@@ -2,26 +2,7 @@
  * not pause. */
 #include "knobs_cases.h"
 
-
-static const char *const settings[][8] = {
-    { NULL },
-    { "depth=1", NULL },
-    { "depth=2", "streams=1", "sync=block", NULL },
-    { "depth=9", "streams=4", "batch=8", NULL },
-    { "depth=16", "batch=16", NULL },
-    { "depth=16", "batch=16", "latency=2ms", NULL },
-    { "depth=12", "batch=4", "latency=50us", "launch=stream", NULL },
-    { "depth=5", "launch=stream", NULL },
-    { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
-    { "depth=33", "streams=2", "batch=2", NULL },
-    { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
-};
-enum { SETTINGS = sizeof settings / sizeof *settings, PARTS = 6, RUNS = 24 };
-
-static unsigned next(unsigned *seed)
-{
-    return (*seed = *seed * 1103515245u + 12345u) >> 8;
-}
+enum { PARTS = 6, RUNS = 24 };
 
 TEST_SOME(same_bytes, RUNS, 12, 1)
 {
@@ -36,13 +17,13 @@ TEST_SOME(same_bytes, RUNS, 12, 1)
     OWNED char *want = knobs_read_files(dir, &want_n);
     pipe_dir_remove(dir);
 
-    int parts = 0, cuts = 1 + (int)(next(&seed) % (PARTS - 1));
+    int parts = 0, cuts = 1 + (int)(knobs_draw(&seed) % (PARTS - 1));
     for (int i = 0; i <= cuts; i++) {
-        sets[i] = settings[next(&seed) % SETTINGS];
-        knobs_any(&any[i], next(&seed), true);
+        sets[i] = knobs_goes_on[knobs_draw(&seed) % KNOBS_GOES_ON];
+        knobs_any(&any[i], knobs_draw(&seed), true);
         if (_i % 2)
             sets[i] = any[i].set;
-        at[i] = (i ? at[i - 1] : 0) + (i || _i % 4 ? next(&seed) % 16 : 0);        /* of 81 in all */
+        at[i] = (i ? at[i - 1] : 0) + (i || _i % 4 ? knobs_draw(&seed) % 16 : 0);        /* of 81 in all */
     }
     dir = NULL;
     for (int tries = 0; !tries || (parts < 2 && tries < 20); tries++) {    /* it may be over before it is asked to pause */

@@ -296,39 +296,6 @@ TEST_THIN(chain, sizeof chains / sizeof *chains * KNOBS, 1)
                   chains[c].chain, (int)x.in, (int)x.out, (int)x.dropped, (int)x.failed);
 }
 
-/* Chains as they come, with an account that adds up. */
-TEST_THIN(any_chain, 120, 1)
-{
-    static const char *const ops[] = { "group", "window", "split", "decimate", "hold", "scale", "copy", "lose", "mean",
-                                       "max" };
-    unsigned seed = (unsigned)_i * 7919 + 17;
-    char text[400] = "";
-    int count = 1 + rand_r(&seed) % 60, axes = 2, most = count;
-    for (int i = 0, n = 1 + rand_r(&seed) % 5; i < n; i++) {
-        int op = rand_r(&seed) % 10, by = 1 + rand_r(&seed) % 6;
-        if ((op < 2 && ++axes > 6) || ((op == 2 || op == 4) && (most *= 6) > 3000))
-            continue;
-        size_t at = strlen(text);
-        snprintf(text + at, sizeof text - at, "%s%s %d%s", at ? ", " : "", ops[op], by,
-                 (op < 2 || op > 7) && by % 2 ? " drop" : "");
-        axes -= op == 2 && axes > 1;
-        /* What is partial is no row: split makes frames of that, nothing else takes it. */
-        if (op < 2) {
-            at = strlen(text);
-            snprintf(text + at, sizeof text - at, ", split");
-            axes--, most *= 6;
-        }
-    }
-    pipe_result r;
-    run_chain(*text ? text : "copy", count, 1 + _i % 5, 0, false, _i % KNOBS, &r);
-    if (r.errs.n && strstr(r.errs.e[0].msg, "would make nothing"))
-        return;
-    pipe_no_errors(&r, text);
-    gp_account x = r.account[0];
-    ck_assert_msg(x.in == (uint64_t)count && x.in == x.out + x.dropped, "%s: %d in, %d out, %d dropped, %d failed", text,
-                  (int)x.in, (int)x.out, (int)x.dropped, (int)x.failed);
-}
-
 /* A partial frame is no row of another. */
 TEST_THIN(partial_in_a_group, 10, 1)
 {

@@ -144,7 +144,6 @@ typedef struct gp_pipeline_info {
     int nsegments;             /* of device stages: 0, nothing runs on a device */
     int device;                /* a CUDA device, the first where there are several; -1: the CPU back end */
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
-    bool copies;               /* the device has memory of its own */
     const char *devices;       /* "cpu", "cuda:0", "cuda:0, cuda:1" */
     int64_t stall_ns;          /* `stall_timeout`; 0: never */
 } gp_pipeline_info;
@@ -165,8 +164,6 @@ typedef struct gp_stage_info {
     bool once, any_length;     /* as shape() said */
     const char *writes, *writes_opt;   /* the files that a sink writes, as gp_shape_writes
                                   was told, and the option that names them; else NULL */
-    int cycle;                 /* not 0: it is on the cycle of that number, by way of a carried buffer, whose stages
-                                  take one frame after the other */
     bool shared;               /* its frames are shared out among the processes (gp_env.ranks) */
     int64_t writes_from;       /* of a sink: the first number in its files' names; INT64_MAX: those that are free */
     bool joins;                /* ... its frames are shared out, and all ranks can write them to one file together */
@@ -214,8 +211,6 @@ typedef struct gp_run_options {
     int64_t trace_ns;      /* timed, and what was done in the last so many ns of the run
                               is kept, see gp_trace_json; 0: nothing */
     bool trace_full;       /* each kernel and copy by itself, which costs */
-    /* To time the rest alone; what comes out then means nothing. */
-    bool no_copies, no_kernels;        /* segments leave these out */
     const char *const *cached; int ncached;    /* stages that run once for
                               each slot, whose data then stand for all later frames */
     bool check_kernels;    /* on the CPU back end, one frame at a time: a user's kernel that
@@ -263,8 +258,6 @@ typedef struct gp_stage_status {
     uint64_t bytes;        /* of its outputs (of a sink: its inputs) */
     uint64_t busy_ns;      /* of all workers; host stages of a timed run */
     int workers;           /* 0: a segment */
-    uint64_t kernels_ns;   /* CPU time that the kernels of a segment took on the CPU back end;
-                              else 0 */
 } gp_stage_status;
 
 /* A buffer as one of its readers has it. Buffers inside a segment are not counted. */
