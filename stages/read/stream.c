@@ -10,34 +10,14 @@
 #include "reader.h"
 #include "y4m_file.h"
 
-/* Of a writer that goes on writing little at a time much is there after a nap, and it is not held up by waking us for
- * each of its writes. False: little is there, and it is as well to be woken. */
-static bool comes_by_itself(gp_reader *r, gp_call *c)
-{
-    enum { NAP_NS = 50000, MUCH = 64 << 10 };
-    int n = 0;
-    if (c ? !gp_wait_until(c, gp_now_ns() + NAP_NS) : nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL))
-        return false;
-    if (ioctl(r->fd, FIONREAD, &n) || n < MUCH)
-        return false;
-    r->there = n;
-    return true;
-}
-
 /* Reads `n` bytes of a stream, or up to its end, which it then has; into the room when `to` is
  * NULL. GP_OK with *got set; GP_STOPPED; GP_FAILED with errno. */
 static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int64_t *got)
 {
-    enum { LARGE = 256 << 10 };
     const gp_growbuf *room = &r->worker[0].room;
-    bool naps = true;
     for (*got = 0; *got < n;) {
         size_t left = (size_t)(n - *got);
-        bool nap = naps && *got && left >= LARGE;
-        if (nap)
-            naps = comes_by_itself(r, c);
-        if ((int64_t)left > r->there && !(nap && naps)
-            && !(c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)))
+        if ((int64_t)left > r->there && !(c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)))
             return GP_STOPPED;
         ssize_t k = to ? read(r->fd, to + *got, left)
                        : read(r->fd, room->data, left < room->cap ? left : room->cap);
