@@ -133,6 +133,12 @@ static const verdict_case cases[] = {
       .buffer = { { "a", "b", 1.5 } }, .bound = GP_BOUND_DEPTH, .of = "a",
       .text = "bound by the depth of buffer 'a' (3). 'a' waits for room 45 % of the time, 'b' for "
       "frames 48 %: try depth: 6", .path = "depth", .value = "6" },
+    { "of large ones, beside many slots that a depth for all would take",
+      "buffers: {g: {dtype: f32, shape: [1024, 1024]}, s: {dtype: f32, shape: [4]}}\nstages:\n" SOURCE CHAIN
+      "  - {name: small, use: generate, out: s, frames: 9}\n  - {use: scale, a: 2, in: s}\n  - {name: end, use: discard}\n",
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 1.5 } }, .bound = GP_BOUND_DEPTH, .of = "a", .text = "frames 48 %: try buffers.a.depth: 6",
+      .path = "buffers.a.depth", .value = "6" },
     { "of small ones around a segment with large ones", "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n"
       SOURCE "  - {use: scale, a: 2}\n  - {use: reduce, op: sum}\n" FREE END "fuse: none\n", .cuda = true,
       .actor = { { "generate", .busy = 10, .in = 0 }, { "scale..reduce", .out = 70, .in = 12 },

@@ -2,6 +2,7 @@
  * `--set` takes, where there is one, or else what can be done, in words. */
 #include <inttypes.h>
 #include <string.h>
+#include "compile/firing.h"
 #include "report/verdict.h"
 
 #define say gp_verdict_say
@@ -40,12 +41,33 @@ static int deeper(int depth, int times)
     return d < LEAST ? LEAST : d > GP_DEEPEST ? GP_DEEPEST : (int)d;
 }
 
+/* Has a buffer more slots now than with this depth for all, as its workers, or launches of many small frames, need? */
+static bool takes_slots(const gp_judging *j, int depth)
+{
+    bool takes = false;
+    for (const gp_ring *r = j->plan->ring; r < j->plan->ring + j->plan->nrings && !j->g->depth; r++) {
+        const gp_buffer *b = r->buffer < 0 || r->segment >= 0 ? NULL : &j->g->buffer[r->buffer];
+        takes |= b && !b->depth_said && r->given > gp_default_slots(j->g, b, depth);
+    }
+    return takes;
+}
+
+/* The depth for all, in place of what `followed` says of them. False: it is not what would help. */
+static bool try_for_all(gp_judging *j, int followed, int times)
+{
+    int depth = followed ? deeper(followed, times) : 0;
+    if (!depth || takes_slots(j, depth))
+        return false;
+    try(j, NULL, NULL, "depth", depth);
+    return true;
+}
+
 void gp_try_depth(gp_judging *j, int buffer)
 {
     const gp_buffer_report *b = &j->r->buffer[buffer];
     int followed = gp_followed_depth(j, buffer);
     if (j->g->buffer[b->buffer].hidden)
-        try(j, NULL, NULL, "depth", deeper(followed ? followed : b->depth, 2));
+        try_for_all(j, followed ? followed : b->depth, 2);
     else
         try(j, "buffers", b->name, "depth", deeper(b->depth, 2));
 }
@@ -87,8 +109,10 @@ void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
         say(j, ": try depth %d for all buffers around it", depth);
     else if (same)
         say(j, ": try %d times the depth for all buffers around it", turns / fewest);
-    else if (followed)
-        try(j, NULL, NULL, "depth", deeper(followed, times));
+    else if (try_for_all(j, followed, times))
+        return;
+    else if (least->hidden)
+        say(j, ": try a larger depth there");
     else
         try(j, "buffers", least->name, "depth", depth);
 }
