@@ -321,7 +321,7 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
         return taken(w, is->by, is->frame, c->frame, err);
     if (extend(w->numbers, c))
         return true;
-    written now = { w, c->frame, false };
+    written now = { w, c->frame, c->adds && there };
     return put(&t->names, key, now, err) && (!there || noted || put(&t->files, old, now, err));
 }
 

@@ -65,6 +65,7 @@ typedef struct gp_fileclaim {
     const char *name;                  /* in it */
     const struct stat *old;            /* what is there now; st_mode 0: nothing */
     uint64_t frame, number;            /* whose file it is; the number in its name, if any */
+    bool adds;                         /* what is there stays, and is written as it is */
 } gp_fileclaim;
 
 /* Notes that `w` writes the file. False when somebody else does, or reads it: the text
