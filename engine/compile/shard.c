@@ -81,6 +81,9 @@ static bool check_files(gp_arena *a, const gp_graph *g, const gp_stage *st, gp_e
         return !st->writes || !gp_path_has_name(st->writes) || has_own_names(a, g, st)
             || gp_fail(errs, GP_E_SPEC, at, "stage '%s': '%s' names files by the names of frames alone, and two of %d ranks "
                        "may have frames of one name: put %%05d into the path, too", st->name, st->writes, g->ranks);
+    if (!st->file_each && !st->any_length && !(n && strstr(n->text, "${rank}")))
+        return gp_fail(errs, GP_E_SPEC, at, "stage '%s' puts several frames into each file, and %d ranks would write '%s': put "
+                       "${rank} into the path, too, for files of each rank", st->name, g->ranks, st->writes);
     return st->writes_from != INT64_MAX
         || gp_fail(errs, GP_E_SPEC, at, "stage '%s' looks for the numbers that are there already, and %d ranks write at "
                                         "the same "
