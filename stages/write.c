@@ -61,7 +61,7 @@ static void begin_worker(gp_writer *w, int i)
     gp_outfile *f = &w->worker[i].file;
     f->by = w->files, f->keeps = o->if_exists != GP_REPLACE, f->is_sole = !o->single;
     f->durable = o->durable == GP_NOT_DURABLE  ? GP_DURABLE_NONE
-               : o->durable == GP_FILE_BY_FILE ? GP_DURABLE_FILE
+               : o->durable == GP_FILE_BY_FILE && !(o->resumes && o->live) ? GP_DURABLE_FILE
                : o->single || o->rotates       ? GP_DURABLE_END
                                                : GP_DURABLE_END_ALONE;
 }
@@ -105,6 +105,10 @@ static bool open_writer(const gp_open *g, void **state)
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
         begin_worker(w, i);
+    if (w && g->saved) {
+        w->from = g->saved->next, w->now = *g->saved, w->nfiles = o->rotates ? w->now.own[0] : 0;
+        w->goes_on = w->begun = o->live && w->now.own[0];
+    }
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     if (gp_write_is_video(o))
@@ -128,12 +132,33 @@ static bool open_writer(const gp_open *g, void **state)
 static bool run(gp_call *c, gp_frame *f, int n)
 {
     gp_writer *w = c->state;
+    int had = 0;
+    while (had < n && f[had].index < w->from)
+        had++;                         /* by a run that was broken off */
+    if (had == n)
+        return true;
+    if (had) {
+        f[had].status = GP_AGAIN;
+        return true;
+    }
     if (!w->o->single)
         return w->ranks > 1 ? gp_ranks_write(w, c, f, n)
              : w->ranges    ? gp_ranges_write(w, c, f) : gp_writer_join(w, c, f, n);
     if (n > 1)
         f[1].status = GP_AGAIN;
     return gp_writer_single(w, c, &f[0]);
+}
+
+/* Of a file for each frame, or a device, all frames are there that have been run. */
+static void save(void *state, gp_saved *s)
+{
+    gp_writer *w = state;
+    pthread_mutex_lock(&w->lock);
+    if (w->begun)
+        *s = w->now;
+    else if (w->o->rotates)
+        s->own[0] = w->nfiles;
+    pthread_mutex_unlock(&w->lock);
 }
 
 static void advise(gp_advice *a)
@@ -217,4 +242,5 @@ const gp_kind gp_kind_write = {
     .any_shape = true, .joins = true, .set_workers = set_workers, .shape = gp_write_shape,
     .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
     .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve, .skipped = gp_ranks_skip,
+    .save = save,
 };

@@ -290,7 +290,17 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
                        : open_anew(f, &t.st, err);
 }
 
-bool gp_outfile_extend(gp_outfile *f, const char *path, bool *there, char err[GP_WHY])
+/* False with errno; ENODATA: it is not as long. */
+static bool cut_to(int fd, int64_t bytes)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return false;
+    errno = ENODATA;
+    return st.st_size >= bytes && !ftruncate(fd, bytes);
+}
+
+bool gp_outfile_extend(gp_outfile *f, const char *path, int64_t cut, bool *there, char err[GP_WHY])
 {
     gp_target t;
     if (!find(f, path, &t, true, err))
@@ -306,12 +316,15 @@ bool gp_outfile_extend(gp_outfile *f, const char *path, bool *there, char err[GP
     strcpy(f->tmp, f->path);
     if (is_taken(f, err))
         return false;
-    bool held = gp_hold_temporary(f->fd), whole = gp_outfile_has_all(f, err);
-    if (held && whole && sync_later(f))
+    bool held = gp_hold_temporary(f->fd), fits = held && (cut < 0 || cut_to(f->fd, cut));
+    bool whole = !fits || gp_outfile_has_all(f, err);
+    if (fits && whole && sync_later(f))
         return true;
     int bad = errno;
     gp_outfile_drop(f);
     errno = bad;
+    if (held && !fits && bad == ENODATA)
+        return gp_why(err, "cannot be added to: it has fewer than %lld bytes", (long long)cut);
     return !held  ? gp_why(err, "cannot be written: another run is writing it")
          : !whole ? gp_why(err, "cannot be added to: a part of it was never written, as where somebody has cut it")
                   : cannot(err);

@@ -1,4 +1,4 @@
-/* append.c - the end of a joined file that is there already, see writer.h.
+/* append.c - the end of a joined file that is there already, see writer.h: that of a run that was broken off, or another.
  *
  * Frames go on there only if the file is whole, and of their type, as far as its format says: so a file that was added
  * to is one that a single run could have written. */
@@ -76,10 +76,18 @@ static bool ends_raw(gp_writer *w, int64_t size, char why[GP_WHY])
 bool gp_append_open(gp_writer *w, const char *path, char why[GP_WHY])
 {
     gp_outfile *f = &w->worker[0].file;
+    const uint64_t *was = w->now.own;
     bool there;
-    if (!gp_outfile_extend(f, path, &there, why))
+    if (!gp_outfile_extend(f, path, w->goes_on ? (int64_t)was[0] : -1, &there, why))
         return false;
     f->keeps = true;                   /* what another makes of this name from now on */
+    if (w->goes_on && there) {
+        w->size = (size_t)was[0], w->joined.dim[0] = (int64_t)was[1], w->head = (size_t)was[2], w->nbegin = 0;
+        return !w->head || gp_writer_put_header(w, why);
+    }
+    if (w->goes_on)
+        return gp_why(why, "is not there any more, and a run is to go on in it: to begin from the first frame, remove what "
+                      "'resume' names");
     if (!there)
         return true;
     off_t size = lseek(f->fd, 0, SEEK_END);

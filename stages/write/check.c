@@ -108,6 +108,29 @@ static bool check_append(gp_shape *s, gp_write_opts *o)
     return gp_shape_without(s, "if_exists", "a file that is added to");
 }
 
+/* Can a run go on that was broken off? Each sink has to have by then, under names that come again, what it was given. */
+static bool check_resume(gp_shape *s, gp_write_opts *o)
+{
+    const char *what = "a run that may go on from another ('resume')";
+    o->resumes = s->resume;
+    if (!o->resumes || gp_path_is_device(o->path))
+        return true;
+    if (o->to_stdout || o->command.n)
+        return gp_shape_fail(s, o->to, "what %s has had is not known to the run that goes on from this one, as 'resume' says: "
+                             "write to a file", o->to_stdout ? "standard output" : "a process");
+    if (!gp_shape_without(s, "keep", what) || !gp_shape_without(s, "if_exists", what))
+        return false;
+    if (o->timed)
+        return gp_shape_fail(s, "path", "frames that are made once more, as 'resume' says, may have another time, and their "
+                             "files other names: use %%05d alone");
+    if (o->durable == GP_NOT_DURABLE)
+        return gp_shape_fail(s, "durable", "'resume' relies on what is on disk: leave out 'durable: none'");
+    return o->single || o->rotates || o->live
+        || gp_shape_fail(s, "path", "a run that goes on, as 'resume' says, needs what this one has written: %sgive files several "
+                         "frames each ('rotate_frames', with %%05d in the path), or each frame a file",
+                         gp_write_creates(o) ? "" : "say 'live: true', ");
+}
+
 bool gp_write_is_pictures(const gp_write_opts *o)
 {
     return gp_picfile_of(o->as) != NULL;
@@ -261,8 +284,9 @@ bool gp_write_check(gp_shape *s)
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
         return false;
-    return spawns || (check_exists(s, o) && check_rotation(s, o) && check_append(s, o)
-                      && gp_shape_writes(s, "path", o->path));
+    if (!spawns && !(check_exists(s, o) && check_rotation(s, o) && check_append(s, o)))
+        return false;
+    return check_resume(s, o) && (spawns || gp_shape_writes(s, "path", o->path));
 }
 
 bool gp_write_shape(gp_shape *s)

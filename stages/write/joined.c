@@ -58,7 +58,7 @@ bool gp_writer_open_joined(gp_writer *w, const char *path, const gp_type *frame,
     w->joined.dim[0] = 0;
     if (w->rank && w->ranks > 1)
         return true;                   /* the first one opens it */
-    if (o->append && !gp_append_open(w, path, why))
+    if ((o->append || w->goes_on) && !gp_append_open(w, path, why))
         return false;
     if (w->worker[0].file.open)
         return true;
@@ -342,6 +342,12 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     int at = 0;
     bool ok = gp_write_creates(o) ? append_rows(w, c, f, v, k, &at, why) : append_frames(w, c, f, v, k, rows, why);
     w->in_file += k;
+    if (ok && !o->rotates) {
+        pthread_mutex_lock(&w->lock);
+        w->now = (gp_saved){ f[k - 1].index + 1, { w->size, (uint64_t)w->joined.dim[0], w->head } };
+        w->begun = true;
+        pthread_mutex_unlock(&w->lock);
+    }
     return ok || (gp_write_creates(o) ? fail(w, c, &f[at], 1, why) : fail(w, c, f, k, why));
 }
 

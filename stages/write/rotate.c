@@ -30,7 +30,10 @@ static bool open_next(gp_writer *w, const gp_frame *f, char why[GP_WHY])
         return false;
     if (o->rotate_time)
         w->until = (f->time_ns / o->rotate_time + 1) * o->rotate_time;
-    w->nfiles++;
+    pthread_mutex_lock(&w->lock);
+    w->now = (gp_saved){ f->index, { w->nfiles++ } };
+    w->begun = true;
+    pthread_mutex_unlock(&w->lock);
     w->in_file = 0;
     w->head = w->size = 0;
     if (gp_write_is_video(o))

@@ -41,6 +41,7 @@ typedef struct gp_write_opts {
     bool numbered;             /* has a number: no two frames have one name */
     bool named;                /* has a %n */
     bool timed;                /* has a %t */
+    bool resumes;              /* the run may go on from another */
     bool rotates;              /* a joined file is followed by others, and `numbered` or `timed` */
     bool single;               /* one file a frame */
     bool pages;                /* of a TIFF, each of which is a frame */
@@ -97,6 +98,12 @@ typedef struct gp_writer {
     gp_write_done *done;       /* the last `keep`, of ndone, in turn; NULL: all are kept */
     uint64_t ndone;
     bool told;                 /* that one stays, which somebody has changed */
+    /* Of a run that may be broken off: frames before number `from` are there from an earlier one; what gp_kind.save says,
+     * with `lock`: of files that follow each other how many are finished, else bytes, rows and those of the header. */
+    uint64_t from;
+    gp_saved now;
+    bool begun;                /* ... that is known; then, when it is opened, the file */
+    bool goes_on;              /* ... goes on from there */
     /* Where several workers write the joined file: */
     bool ranges;               /* they do, each a range of it */
     bool maps;                 /* they copy into it through mappings */
