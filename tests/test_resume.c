@@ -178,6 +178,30 @@ TEST_LOOP(stopped, 0, 3)
     same_folders("want", "out", 0);
 }
 
+/* A sink fails at a frame, which is the one that is made first when the run goes on. */
+static const struct { const char *write, *in_the_way, *from; } failing[] = {
+    { "path: 'out/c%d.raw'", "out/c333.raw", "goes on at frame 333," },
+    { "path: 'out/c%d.raw', workers: 3", "out/c333.raw", "goes on at frame 333," },
+    { "path: 'out/c%d.raw', rotate_frames: 10", "out/c33.raw", "goes on at frame 330," },
+};
+
+TEST_EACH(a_sink_fails, failing)
+{
+    make_files();
+    OWNED char *yaml = strdup(format(ONE("") "  - {use: write, %s}\n  - {name: b, use: write, in: x, path: out/b.npy, live: true}\n",
+                                     failing[_i].write));
+    io_go(yaml);
+    ck_assert_int_eq(rename(io_at("out"), io_at("want")), 0);
+    mkdir(io_at("out"), 0777);
+    mkdir(io_at(failing[_i].in_the_way), 0777);
+    pipe_result r = io_go(yaml);
+    ck_assert_msg(r.outcome == GP_ERROR && strstr(io_error(&r), "it is a folder"), "%s", io_error(&r));
+    ck_assert_int_eq(rmdir(io_at(failing[_i].in_the_way)), 0);
+    r = io_go(yaml);
+    ck_assert_msg(r.outcome == GP_DONE && strstr(pipe_said(&r.errs), failing[_i].from), "%s", pipe_said(&r.errs));
+    same_folders("want", "out", 0);
+}
+
 /* A source that fails, and does no more. */
 TEST(a_file_that_comes_later)
 {
@@ -227,6 +251,7 @@ TEST_EACH(what_does_not_fit, broken)
 TEST(the_note_is_a_file_of_its_own)
 {
     make_files();
+    io_runs("resume: ''\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS);
     io_fails("resume: out/b.npy\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "out/b.npy");
     io_fails("resume: in.npy\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "is read by stage 'read'");
 }

@@ -246,7 +246,8 @@ static void read_top(gp_resolving *r)
     }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
-    if ((n = top(r, "resume")))
+    const char *resume = (n = top(r, "resume")) ? gp_read_text(&r->read, n) : NULL;
+    if (resume && *resume)
         g->resume = gp_read_path(&r->read, n), g->resume_at = n->at;
     if (g->resume && gp_path_folder(g->resume) == strlen(g->resume))
         AT(r, n->at, "'resume' names a file, not a folder");
