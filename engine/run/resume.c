@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/filetable.h"
@@ -39,28 +40,40 @@ static bool failed(const gp_run *run, gp_errs *errs, const char *why)
     return gp_fail(errs, GP_E_RUN, run->graph->resume_at, "'%s' %s", run->graph->resume, why);
 }
 
+static uint64_t mixed(uint64_t h, uint64_t more)
+{
+    h = (h ^ more) * 0x9e3779b97f4a7c15;
+    return h ^ h >> 32;
+}
+
+/* A file that is read, by its name, its size and when it was written. */
+static uint64_t of_file(uint64_t h, const char *path)
+{
+    struct stat st = { .st_size = -1 };
+    stat(path, &st);
+    return mixed(mixed(mixed(mixed(h, gp_text_hash(path)), (uint64_t)st.st_size), (uint64_t)st.st_mtim.tv_sec),
+                 (uint64_t)st.st_mtim.tv_nsec);
+}
+
 /* What decides which frames there are, and what is made of them; but not how many. */
 static uint64_t identify(const gp_graph *g)
 {
     uint64_t h = 0;
-    struct stat st;
-#define MIX(x) (h = (h ^ (uint64_t)(x)) * 0x9e3779b97f4a7c15, h ^= h >> 32)
     for (int i = 0; i < g->ndigests; i++)
-        MIX(gp_text_hash(g->digest[i].stage)), MIX(gp_text_hash(g->digest[i].of));
+        h = mixed(mixed(h, gp_text_hash(g->digest[i].stage)), gp_text_hash(g->digest[i].of));
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
-        MIX(gp_text_hash(s->name));
+        h = mixed(h, gp_text_hash(s->name));
         for (int k = 0; k < s->nin + s->nout; k++)
-            MIX(k < s->nin ? s->in[k] : s->out[k - s->nin]);
+            h = mixed(h, (uint64_t)(k < s->nin ? s->in[k] : s->out[k - s->nin]));
         for (int k = 0; k < s->nreads; k++)
-            MIX(gp_text_hash(s->reads[k])), MIX(stat(s->reads[k], &st) ? -1 : st.st_size);
+            h = of_file(h, s->reads[k]);
     }
     for (int i = 0; i < g->nbuffers; i++) {
-        MIX(g->buffer[i].type.dtype);
-        for (int d = 0; d < g->buffer[i].type.ndim; d++)
-            MIX(g->buffer[i].type.dim[d]);
+        char text[128];
+        h = mixed(h, gp_text_hash(gp_type_text(&g->buffer[i].type, text)));
+        h = g->buffer[i].path ? of_file(h, g->buffer[i].path) : h;
     }
-#undef MIX
     return h;
 }
 

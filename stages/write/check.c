@@ -120,9 +120,9 @@ static bool check_resume(gp_shape *s, gp_write_opts *o)
                              "write to a file", o->to_stdout ? "standard output" : "a process");
     if (!gp_shape_without(s, "keep", what) || !gp_shape_without(s, "if_exists", what))
         return false;
-    if (o->timed)
-        return gp_shape_fail(s, "path", "frames that are made once more, as 'resume' says, may have another time, and their "
-                             "files other names: use %%05d alone");
+    if (o->timed || o->rotate_time)
+        return gp_shape_fail(s, o->timed ? "path" : "rotate_time", "frames that are made once more, as 'resume' says, may have "
+                             "another time then: use %s", o->timed ? "%05d alone" : "'rotate_frames' or 'rotate_size'");
     if (o->durable == GP_NOT_DURABLE)
         return gp_shape_fail(s, "durable", "'resume' relies on what is on disk: leave out 'durable: none'");
     return o->single || o->rotates || o->live
