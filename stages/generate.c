@@ -144,7 +144,9 @@ static bool set_workers(void *state, int n, gp_errs *errs)
 
 static bool open_pace(const gp_open *g, void **state)
 {
-    *state = calloc(1, sizeof(gp_pace));
+    gp_pace *pace = *state = calloc(1, sizeof *pace);
+    if (pace)
+        pace->from = g->from;
     return *state || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
 }
 

@@ -42,7 +42,7 @@ static bool open_reader(const gp_open *g, void **state)
     bool ok = r != NULL;
     if (ok) {
         r->o = o, r->most = g->out[0], r->fd = -1, r->workers = g->workers, r->over = UINT64_MAX;
-        r->ranks = (uint64_t)g->ranks;
+        r->ranks = (uint64_t)g->ranks, r->pace.from = g->from;
         pthread_mutex_init(&r->lock, NULL);
         pthread_cond_init(&r->turn, NULL);
         r->stem = calloc((size_t)n + 1, sizeof *r->stem);

@@ -1,8 +1,8 @@
 /* write.c - frames to files, standard output or a process.
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
- * write; otherwise frames are joined along axis 0 in one file, which gets its
- * name in finish(), and is written by one worker, unless the pipeline asks for several. A file
+ * write; otherwise frames are joined along axis 0 in one file, or with a rotate_... option in several that follow each
+ * other. It gets its name in finish(), and is written by one worker, unless the pipeline asks for several. A file
  * has its name only once it is complete, unless it is `live`: then it has it before frame 0, and
  * holds whole frames whatever happens. A run that is stopped before its first frame leaves a
  * file that is there already as it is. */
@@ -37,6 +37,7 @@ static void close_writer(void *state)
     pthread_mutex_destroy(&w->lock);
     gp_process_stop(w->process);
     gp_relay_close(w);
+    gp_rotate_close(w);
     free(w->worker);
     free(w);
 }
@@ -60,8 +61,8 @@ static void begin_worker(gp_writer *w, int i)
     gp_outfile *f = &w->worker[i].file;
     f->by = w->files, f->keeps = o->if_exists != GP_REPLACE, f->is_sole = !o->single;
     f->durable = o->durable == GP_NOT_DURABLE  ? GP_DURABLE_NONE
-               : o->durable == GP_FILE_BY_FILE ? GP_DURABLE_FILE
-               : o->single                     ? GP_DURABLE_END
+               : o->durable == GP_FILE_BY_FILE && !(o->resumes && o->live) ? GP_DURABLE_FILE
+               : o->single || o->rotates       ? GP_DURABLE_END
                                                : GP_DURABLE_END_ALONE;
 }
 
@@ -91,7 +92,7 @@ static bool open_writer(const gp_open *g, void **state)
 {
     const gp_write_opts *o = g->opts;
     gp_writer *w = calloc(1, sizeof *w);
-    char why[GP_WHY];
+    char why[GP_WHY], path[PATH_MAX];
     *state = w;
     if (w) {
         w->o = o, w->workers = g->workers, w->rank = g->rank;
@@ -104,6 +105,10 @@ static bool open_writer(const gp_open *g, void **state)
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
         begin_worker(w, i);
+    if (w && g->saved) {
+        w->from = g->saved->next, w->now = *g->saved, w->nfiles = o->rotates ? w->now.own[0] : 0;
+        w->goes_on = w->begun = o->live && w->now.own[0];
+    }
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     if (gp_write_is_video(o))
@@ -116,8 +121,8 @@ static bool open_writer(const gp_open *g, void **state)
     bool ok = w->process   ? gp_outfile_lend(&w->worker[0].file, gp_process_fd(w->process), why)
             : elsewhere    ? true
             : o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
-            : o->single    ? gp_writer_hold(w, why) && gp_writer_find_first(w, why)
-                           : gp_writer_open_joined(w, &g->in[0], why);
+            : o->single || o->rotates ? gp_writer_hold(w, why) && gp_writer_find_first(w, why)
+                           : gp_path_expand(path, o->path, 0, "", why) && gp_writer_open_joined(w, path, &g->in[0], why);
     if (ok && !o->single && w->ranks == 1)
         gp_ranges_open(w);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
@@ -127,12 +132,33 @@ static bool open_writer(const gp_open *g, void **state)
 static bool run(gp_call *c, gp_frame *f, int n)
 {
     gp_writer *w = c->state;
+    int had = 0;
+    while (had < n && f[had].index < w->from)
+        had++;                         /* by a run that was broken off */
+    if (had == n)
+        return true;
+    if (had) {
+        f[had].status = GP_AGAIN;
+        return true;
+    }
     if (!w->o->single)
         return w->ranks > 1 ? gp_ranks_write(w, c, f, n)
              : w->ranges    ? gp_ranges_write(w, c, f) : gp_writer_join(w, c, f, n);
     if (n > 1)
         f[1].status = GP_AGAIN;
     return gp_writer_single(w, c, &f[0]);
+}
+
+/* Of a file for each frame, or a device, all frames are there that have been run. */
+static void save(void *state, gp_saved *s)
+{
+    gp_writer *w = state;
+    pthread_mutex_lock(&w->lock);
+    if (w->begun)
+        *s = w->now;
+    else if (w->o->rotates)
+        s->own[0] = w->nfiles;
+    pthread_mutex_unlock(&w->lock);
 }
 
 static void advise(gp_advice *a)
@@ -153,8 +179,8 @@ static const gp_port in[] = {
 
 static const gp_opt options[] = {
     { GP_PATH(gp_write_opts, path), .required = true, .choices = "command",
-      .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
-              "file for all; or stdout" },
+      .help = "one file a frame with %05d (its number) or %n (its source file's name), beside which %t is its time; "
+              "else one file for all; or stdout" },
     { GP_TEXTS(gp_write_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, which reads frames at its standard input" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
@@ -165,6 +191,18 @@ static const gp_opt options[] = {
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
               "on), not only when it is whole, and the header of a .npy always says how many rows "
               "are there" },
+    { GP_INT(gp_write_opts, rotate_frames), .min = 0, .max = 1e18, .unit = "frames",
+      .help = "begin another file after so many frames: %05d is then the number of the file, %t the time of its first "
+              "frame; 0: never" },
+    { GP_TIME(gp_write_opts, rotate_time), .min = 0, .max = 1e18,
+      .help = "begin another file where a frame's time reaches a multiple of this, in UTC (1h: each full hour); 0: never" },
+    { GP_INT(gp_write_opts, rotate_size), .min = 0, .max = 1e18, .unit = "bytes",
+      .help = "begin another file before a frame that would make it larger (as 1GiB); 0: never" },
+    { GP_INT(gp_write_opts, keep), .min = 0, .max = 1e6, .unit = "files",
+      .help = "of files that follow each other: only the last so many that are finished stay, of those that this run wrote; 0: "
+              "all" },
+    { GP_BOOL(gp_write_opts, append),
+      .help = "raw, npy, csv, tsv, jsonl: add to the file, if it is there; as if it were `live`" },
     { GP_ENUM(gp_write_opts, if_exists), .def = "replace", .choices = "replace|error|next",
       .help = "what to do where a file is there already; next: with %05d, go on after the highest number" },
     { GP_ENUM(gp_write_opts, durable), .def = "end", .choices = "none|end|file",
@@ -204,4 +242,5 @@ const gp_kind gp_kind_write = {
     .any_shape = true, .joins = true, .set_workers = set_workers, .shape = gp_write_shape,
     .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
     .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve, .skipped = gp_ranks_skip,
+    .save = save,
 };

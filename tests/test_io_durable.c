@@ -433,6 +433,10 @@ static const struct { const char *write, *left; size_t room; int error, frames; 
     { "path: out/%d.npy", "", 0, ENOMEM, 0 },
     { "path: out/all.raw", "", 50, ENOSPC, 0 },
     { "path: out/all.raw, live: true", "out/all.raw", 50, ENOSPC, 1 },
+    { "path: out/%d.raw, rotate_frames: 1", "", 50, ENOSPC, 2 },
+    { "path: out/%d.raw, rotate_frames: 2", "out/0.raw", 50, ENOSPC, 1 },
+    { "path: out/%d.raw, rotate_frames: 2", "", 0, EDQUOT, 0 },
+    { "path: out/all.raw, append: true", "out/all.raw", 50, ENOSPC, 1 },
 };
 
 /* It is no property of a frame: the run fails, also where a frame that fails is dropped. */

@@ -204,6 +204,10 @@ static const struct { const char *yaml; int code; } twice[] = {
     { TWO("out/%d/x.raw", "link/%d/x.raw"), 1 },
     { TWO("out/%d/x.raw", "out/1/x.raw"), 1 },
     { TWO("out/1%d.raw", "link/%d.raw"), 0 },
+    { TWO("out/%d.raw, rotate_frames: 2", "out/%d.raw, rotate_frames: 2"), 3 },
+    { TWO("out/%d.raw, rotate_frames: 2", "out/%d.raw"), 3 },
+    { TWO("out/%d.raw, rotate_frames: 2", "link/%d.raw, rotate_frames: 3"), 1 },
+    { TWO("out/%t.raw, rotate_time: 1h", "out/%t.raw, rotate_time: 2h"), 3 },
 };
 
 TEST_EACH(one_name_twice, twice)

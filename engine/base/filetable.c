@@ -321,7 +321,7 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
         return taken(w, is->by, is->frame, c->frame, err);
     if (extend(w->numbers, c))
         return true;
-    written now = { w, c->frame, false };
+    written now = { w, c->frame, c->adds && there };
     return put(&t->names, key, now, err) && (!there || noted || put(&t->files, old, now, err));
 }
 
@@ -474,11 +474,16 @@ bool gp_filetable_must_sync(const gp_filetable *t)
 
 void gp_filetable_sync(gp_filetable *t, gp_errs *errs)
 {
-    for (unsynced *u = t->unsynced; u; u = u->next) {
+    char path[PATH_MAX];
+    pthread_mutex_lock(&t->lock);
+    const unsynced *u = t->unsynced;   /* more come before it */
+    pthread_mutex_unlock(&t->lock);
+    for (; u; u = u->next) {
         int bad = *u->path ? gp_sync_file(u->fd) : gp_sync_all(u->fd);
+        snprintf(path, sizeof path, "%s", u->path);
         for (int i = 0; !bad && *u->path && i <= u->above; i++) {
-            bad = gp_sync_folder(u->path);
-            u->path[gp_path_folder(u->path) ? gp_path_folder(u->path) - 1 : 0] = 0;
+            bad = gp_sync_folder(path);
+            path[gp_path_folder(path) ? gp_path_folder(path) - 1 : 0] = 0;
         }
         if (bad)
             gp_fail(errs, GP_E_RUN, u->by->at, "%s: what was written may not be on disk: %s",

@@ -65,6 +65,7 @@ typedef struct gp_fileclaim {
     const char *name;                  /* in it */
     const struct stat *old;            /* what is there now; st_mode 0: nothing */
     uint64_t frame, number;            /* whose file it is; the number in its name, if any */
+    bool adds;                         /* what is there stays, and is written as it is */
 } gp_fileclaim;
 
 /* Notes that `w` writes the file. False when somebody else does, or reads it: the text
@@ -90,7 +91,7 @@ bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *pa
 /* Is there anything to do for gp_filetable_sync? */
 bool gp_filetable_must_sync(const gp_filetable *t);
 /* Puts on disk what has been noted; takes as long as the disks do. Errors are of RUN, at
- * their writer's place. When all writing is done, by one thread. */
+ * their writer's place. By one thread at a time; files may be written beside that. */
 void gp_filetable_sync(gp_filetable *t, gp_errs *errs);
 
 enum { GP_PARTIALS = 2 };              /* so many of what runs keep of one file are replaced by later ones */

@@ -158,8 +158,8 @@ static bool is_there(char err[GP_WHY])
     return gp_why(err, "is there already, from an earlier run or another program");
 }
 
-/* As gp_outfile_claim; *t: what the path leads to. */
-static bool find(gp_outfile *f, const char *path, gp_target *t, char err[GP_WHY])
+/* As gp_outfile_claim; *t: what the path leads to; `adds`: it is written as it is, if it is there. */
+static bool find(gp_outfile *f, const char *path, gp_target *t, bool adds, char err[GP_WHY])
 {
     if (!gp_target_find(t, path))
         return cannot(err);
@@ -179,7 +179,7 @@ static bool find(gp_outfile *f, const char *path, gp_target *t, char err[GP_WHY]
         return false;
     strcpy(f->path, t->path);
     gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), &t->st, f->frame,
-                       f->number };
+                       f->number, adds };
     return !f->by || gp_filetable_claim(f->by, &c, err);
 }
 
@@ -196,7 +196,7 @@ static bool sync_later(const gp_outfile *f)
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
 {
     gp_target t;
-    return find(f, path, &t, err);
+    return find(f, path, &t, false, err);
 }
 
 /* Takes an open file of the process as it is: opened once more it would have another place
@@ -283,11 +283,51 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
 {
     gp_target t;
     f->unread = false;
-    if (!find(f, path, &t, err))
+    if (!find(f, path, &t, false, err))
         return false;
     return f->lent       ? borrow(f, t.own, err)
          : f->in_place ? open_in_place(f, S_ISFIFO(t.st.st_mode), err)
                        : open_anew(f, &t.st, err);
+}
+
+/* False with errno; ENODATA: it is not as long. */
+static bool cut_to(int fd, int64_t bytes)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return false;
+    errno = ENODATA;
+    return st.st_size >= bytes && !ftruncate(fd, bytes);
+}
+
+bool gp_outfile_extend(gp_outfile *f, const char *path, int64_t cut, bool *there, char err[GP_WHY])
+{
+    gp_target t;
+    if (!find(f, path, &t, true, err))
+        return false;
+    *there = f->replaces && !f->in_place;
+    if (!*there)
+        return true;
+    f->fd = open(f->path, O_RDWR | O_CLOEXEC);
+    if (f->fd < 0)
+        return cannot(err);
+    f->open = f->published = true;
+    f->replaces = false;
+    strcpy(f->tmp, f->path);
+    if (is_taken(f, err))
+        return false;
+    bool held = gp_hold_temporary(f->fd), fits = held && (cut < 0 || cut_to(f->fd, cut));
+    bool whole = !fits || gp_outfile_has_all(f, err);
+    if (fits && whole && sync_later(f))
+        return true;
+    int bad = errno;
+    gp_outfile_drop(f);
+    errno = bad;
+    if (held && !fits && bad == ENODATA)
+        return gp_why(err, "cannot be added to: it has fewer than %lld bytes", (long long)cut);
+    return !held  ? gp_why(err, "cannot be written: another run is writing it")
+         : !whole ? gp_why(err, "cannot be added to: a part of it was never written, as where somebody has cut it")
+                  : cannot(err);
 }
 
 /* A '/' of the pattern cannot stand in a name. */

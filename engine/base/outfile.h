@@ -55,6 +55,9 @@ typedef struct gp_outfile {
 /* The first half of gp_outfile_open: finds out what `path` is, claims it for `by`. */
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
+/* Opens a regular file that is there already, to be added to: it keeps its name, and counts as published. *there: it
+ * is; else none is open. What lies behind `cut` bytes is cut off, and so many have to be there; -1: nothing is. */
+bool gp_outfile_extend(gp_outfile *f, const char *path, int64_t cut, bool *there, char err[GP_WHY]);
 /* Has no other run write files of this pattern, which has numbers and no %n, while `f` is open: as
  * a temporary file for the pattern itself, which gets no name and is to be dropped. False: another
  * run writes it. Where no file can be made none is open, and the first one of the pattern says why. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "base/path.h"
 
 bool gp_path_has_choice(const char *path)
@@ -63,7 +64,7 @@ size_t gp_path_conversion(const char *p)
 {
     int width;
     size_t n = number_at(p, &width);
-    return n ? n : *p == '%' && (p[1] == 'n' || p[1] == '%') ? 2 : 0;
+    return n ? n : *p == '%' && (p[1] == 'n' || p[1] == 't' || p[1] == '%') ? 2 : 0;
 }
 
 bool gp_path_lacks_zero(const char *path)
@@ -99,6 +100,11 @@ bool gp_path_has_name(const char *path)
     return has(path, 'n');
 }
 
+bool gp_path_has_time(const char *path)
+{
+    return has(path, 't');
+}
+
 size_t gp_path_fixed(const char *path)
 {
     size_t fixed = 0, n;
@@ -109,6 +115,30 @@ size_t gp_path_fixed(const char *path)
         fixed = *p == '/' ? (size_t)(p + 1 - path) : fixed;
     }
     return fixed;
+}
+
+static bool is_too_long(char err[GP_WHY])
+{
+    return gp_why(err, "makes a name of more than %d bytes", PATH_MAX - 1);
+}
+
+bool gp_path_put_time(char out[PATH_MAX], const char *pattern, int64_t time_ns, char err[GP_WHY])
+{
+    const int64_t second = 1000000000;
+    int64_t ns = (time_ns % second + second) % second;
+    time_t whole = (time_t)((time_ns - ns) / second);
+    struct tm utc = { 0 };
+    size_t n = 0, k;
+    gmtime_r(&whole, &utc);
+    for (const char *p = pattern; *p && n < PATH_MAX; p += k) {
+        k = gp_path_conversion(p);
+        k = k ? k : 1;
+        n += k == 2 && p[1] == 't'
+           ? (size_t)snprintf(out + n, PATH_MAX - n, "%04d%02d%02dT%02d%02d%02d.%09dZ", utc.tm_year + 1900, utc.tm_mon + 1,
+                              utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, (int)ns)
+           : (size_t)snprintf(out + n, PATH_MAX - n, "%.*s", (int)k, p);
+    }
+    return n < PATH_MAX || is_too_long(err);
 }
 
 bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, const char *name,
@@ -132,7 +162,7 @@ bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, co
     }
     bool fits = n < PATH_MAX;
     out[fits ? n : 0] = 0;
-    return fits || gp_why(err, "makes a name of more than %d bytes", PATH_MAX - 1);
+    return fits || is_too_long(err);
 }
 
 /* What stands where the first number is may be any part of the digits there: the number

@@ -21,14 +21,18 @@ int gp_path_choices(const char *path);
 /* ... and the first of them, in memory as large as it is. */
 void gp_path_first_choice(const char *path, char *to);
 
-/* The length of the %d, %05d, %n or %% at `p`, or 0. */
+/* The length of the %d, %05d, %n, %t or %% at `p`, or 0. */
 size_t gp_path_conversion(const char *p);
 bool gp_path_has_number(const char *path);             /* has a %d or %05d */
 bool gp_path_lacks_zero(const char *path);             /* has a %5d, which means itself */
 bool gp_path_has_name(const char *path);               /* has a %n */
+bool gp_path_has_time(const char *path);               /* has a %t */
 /* The length of the folders at the beginning of `path` that have no number, with the last '/'. */
 size_t gp_path_fixed(const char *path);
-/* The path with this number and, for %n, `name`; %% becomes %. False when
+/* The pattern with a time, in ns since 1970, for each %t: in UTC, as 20260131T235959.123456789Z, so that names are in the
+ * order of times. False when it does not fit. */
+bool gp_path_put_time(char out[PATH_MAX], const char *pattern, int64_t time_ns, char err[GP_WHY]);
+/* The path with this number and, for %n, `name`; %% becomes %, a %t stays. False when
  * it does not fit, with an empty text in `out`. */
 bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, const char *name,
                     char err[GP_WHY]);

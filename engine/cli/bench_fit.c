@@ -168,9 +168,9 @@ bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out,
     const gp_pipeline *p = l->pipeline;
     bool endless = all_endless(p);
     gp_stage_info s;
-    *out = (gp_fit){ .args = r->args };
+    *out = (gp_fit){ .args = gp_bench_set(b, &r->args, "resume=") };   /* what a run has noted is not for these */
     if (!endless && may_go_on(p))
-        out->args = go_on(b, r, &r->args, p, &endless);
+        out->args = go_on(b, r, &out->args, p, &endless);
     out->whole = !endless;
     if (!check(r, p, out->whole, errs))
         return false;

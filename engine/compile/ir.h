@@ -202,7 +202,7 @@ typedef struct gp_stage {
     bool by_number;            /* as shape() said */
     bool each_rank;            /* of a source, shard: none */
     gp_loc shard_at;           /* ... where the file says `shard`, if it does */
-    bool shared;               /* its frames are shared out among ranks, see shard.c */
+    bool shared;               /* its frames are shared out among ranks (shard.c), or runs (resume.c): see gp_number_of */
     bool joins;                /* as shape() said, and */
     int to_rank, from_rank;    /* ... these, and */
     double round_bytes; int round_steps;       /* ... these; */
@@ -305,17 +305,19 @@ typedef struct gp_graph {
     gp_used_plugin *plugins;             /* each once */
     const char *const *metadata; int nmetadata;  /* the names of numbers that travel with frames, as listed */
     int rank, ranks;           /* which of how many processes this is, see shard.c */
+    const char *resume; gp_loc resume_at;    /* the file that notes how far a run has come; NULL: none does */
+    uint64_t from;             /* then: the number of the first frame, as the run found it there */
 } gp_graph;
 
-/* Over all ranks, the number of firing k of a stage, and the firing that has number n. */
+/* Over all ranks and runs, the number of firing k of a stage, and the firing that has number n. */
 static inline uint64_t gp_number_of(const gp_graph *g, bool shared, uint64_t k)
 {
-    return shared ? k * (uint64_t)g->ranks + (uint64_t)g->rank : k;
+    return shared ? k * (uint64_t)g->ranks + (uint64_t)g->rank + g->from : k;
 }
 
 static inline uint64_t gp_firing_of(const gp_graph *g, bool shared, uint64_t n)
 {
-    return shared ? n / (uint64_t)g->ranks : n;
+    return shared ? (n - g->from) / (uint64_t)g->ranks : n;
 }
 
 /* ---- 3. plan (lower.c, then schedule.c) ------------------------------ */
@@ -492,6 +494,11 @@ void gp_digest_stages(gp_arena *, const gp_spec *, const gp_probe *, gp_graph *)
 void gp_vars_changed(gp_arena *, const gp_node *was, const gp_node *now, bool *changed);
 /* shard.c: which stages have frames that are shared out among ranks; false with an error where that cannot be. */
 bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
+/* Why a stage needs more than one of a source's frames, or all of them; NULL: it does not. Does a source make its frames
+ * again? */
+const char *gp_stage_needs(const gp_stage *);
+bool gp_stage_starts_anew(const gp_stage *);
+bool gp_resume_check(gp_graph *, gp_errs *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

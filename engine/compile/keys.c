@@ -25,6 +25,8 @@ const gp_opt gp_top_keys[] = {
       .help = "when a frame fails: stop: the run ends; drop: a warning, and it goes on without that frame" },
     { KEY("stall_timeout", TIME),
       .help = "gives up when nothing moved and nobody was at work for this long; 0: never" },
+    { KEY("resume", PATH),
+      .help = "a file that notes how far a run has come, while it goes on: the next run begins there, if this one is broken off; \"\": none" },
     { KEY("metadata", NODE), .help = "names of numbers that may travel with frames" },
     { KEY("vars", NODE), .help = "names of values for expressions and ${}; null: has to be given, with --set" },
     { KEY("buffers", NODE), .help = "types and depths of buffers, constants; what is not said is inferred" },

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include "base/path.h"
 #include "compile/expr.h"
 #include "compile/resolve.h"
 
@@ -245,6 +246,11 @@ static void read_top(gp_resolving *r)
     }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
+    const char *resume = (n = top(r, "resume")) ? gp_read_text(&r->read, n) : NULL;
+    if (resume && *resume)
+        g->resume = gp_read_path(&r->read, n), g->resume_at = n->at;
+    if (g->resume && gp_path_folder(g->resume) == strlen(g->resume))
+        AT(r, n->at, "'resume' names a file, not a folder");
     gp_priority_read(r, top(r, "priority"));
     gp_devices_read(r, top(r, "device"));
 }

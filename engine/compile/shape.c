@@ -280,6 +280,7 @@ void gp_shape_begin(gp_shape *s, gp_shape_ctx *c)
     s->opts = st->opts, s->user = st->kind->user;
     s->workers = st->workers;
     s->ctx = c;
+    s->resume = (c->r ? c->r->graph : c->g)->resume;
     s->rank = (c->r ? c->r->graph : c->g)->rank, s->ranks = (c->r ? c->r->graph : c->g)->ranks;
     s->nin = st->nin, s->nout = st->nout;
     s->in_name = st->in_name, s->out_name = st->out_name;
@@ -302,7 +303,8 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
 {
     gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
                               .errs = r->errs };
-    gp_shape s = { .opts = st->s.opts, .user = st->s.kind->user, .workers = st->s.workers, .ctx = &c };
+    gp_shape s = { .opts = st->s.opts, .user = st->s.kind->user, .workers = st->s.workers, .ctx = &c,
+                   .resume = r->graph->resume };
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 

@@ -17,7 +17,7 @@ static bool fail(gp_errs *errs, gp_loc at, const gp_graph *g, const char *fmt, c
                    "'gather_ranks', or run it in one process", what, g->ranks);
 }
 
-static bool starts_anew(const gp_stage *st)
+bool gp_stage_starts_anew(const gp_stage *st)
 {
     const gp_opt *loop = gp_kind_opt(st->kind, "loop", GP_OPT_BOOL);
     bool on;
@@ -33,14 +33,13 @@ static bool shard_source(const gp_graph *g, gp_stage *st, gp_errs *errs)
     if (!st->by_number)
         return gp_fail(errs, GP_E_SPEC, at, "source '%s' does not find its frames by their numbers, so that they cannot be "
                        "shared out among %d ranks: with 'shard: none' each rank makes all of them", st->name, g->ranks);
-    if (starts_anew(st))
+    if (gp_stage_starts_anew(st))
         return gp_fail(errs, GP_E_SPEC, at, "source '%s' starts anew at its end ('loop'), so that its frames cannot be "
                        "shared out among %d ranks: with 'shard: none' each rank makes all of them", st->name, g->ranks);
     return st->shared = true;
 }
 
-/* Why a stage cannot do with a share of the frames; NULL: it can. */
-static const char *why_not(const gp_stage *st)
+const char *gp_stage_needs(const gp_stage *st)
 {
     bool one_file = !st->nout && st->writes;   /* of each rank: the command looks for those that are the same */
     return gp_is_carry(st)                            ? "carries the frame before"
@@ -81,6 +80,9 @@ static bool check_files(gp_arena *a, const gp_graph *g, const gp_stage *st, gp_e
         return !st->writes || !gp_path_has_name(st->writes) || has_own_names(a, g, st)
             || gp_fail(errs, GP_E_SPEC, at, "stage '%s': '%s' names files by the names of frames alone, and two of %d ranks "
                        "may have frames of one name: put %%05d into the path, too", st->name, st->writes, g->ranks);
+    if (!st->file_each && !st->any_length && !(n && strstr(n->text, "${rank}")))
+        return gp_fail(errs, GP_E_SPEC, at, "stage '%s' puts several frames into each file, and %d ranks would write '%s': put "
+                       "${rank} into the path, too, for files of each rank", st->name, g->ranks, st->writes);
     return st->writes_from != INT64_MAX
         || gp_fail(errs, GP_E_SPEC, at, "stage '%s' looks for the numbers that are there already, and %d ranks write at "
                                         "the same "
@@ -105,7 +107,7 @@ static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *e
     st->shared = from && from->shared && !st->kind->collective;        /* what it makes is the same in all */
     if (!st->shared)
         return true;
-    const char *why = why_not(st);
+    const char *why = gp_stage_needs(st);
     return why ? fail(errs, st->at, g, "stage '%s' %s", st->name, why) : check_files(a, g, st, errs);
 }
 
@@ -180,6 +182,8 @@ bool gp_shard(gp_arena *a, gp_graph *g, gp_errs *errs)
     for (int i = 0; i < g->nstages; i++)
         if (g->stage[i].kind->collective)
             ok &= check_rounds(g, &g->stage[i], errs);
+    if (ok && g->resume)
+        return gp_resume_check(g, errs);
     if (g->ranks == 1)
         return ok;
     for (int i = 0; i < g->nstages; i++)

@@ -356,6 +356,9 @@ bool gp_paused_fits(gp_pipeline *p, const gp_pipeline *from, gp_errs *errs)
     free(p->again);
     p->again = calloc((size_t)p->graph->nstages + 1, sizeof *p->again);
     f.changed = calloc((size_t)(f.vars ? f.vars->n : 0) + 1, sizeof *f.changed);
+    if (p->graph->resume || from->graph->resume)
+        return free(f.changed), gp_fail(errs, GP_E_RUN, p->graph->resume ? p->graph->resume_at : from->graph->resume_at, "a run "
+                                        "with 'resume' cannot pause, nor be changed while it goes on");
     bool ok = (p->again && f.changed && (p == from || !f.vars || find_changed_vars(&f)))
            || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = p->graph->file }, "out of memory");
     ok = ok && !keeps_more(&f) && (p == from || (fits_stages(&f) && fits_buffers(&f) && fits_plan(&f)));

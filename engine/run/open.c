@@ -27,7 +27,8 @@ static bool open_on(gp_run *run, int i, int d, const gp_segment *seg, gp_errs *e
                   .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
                   .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0,
                   .rank = of_ranks ? g->rank : 0, .ranks = of_ranks ? g->ranks : 1,
-                  .ctx = run, .joins = gp_run_joins(run, s) };
+                  .ctx = run, .joins = gp_run_joins(run, s), .from = s->shared ? g->from : 0,
+                  .saved = gp_resume_saved(run, i) };
     run->opened[at] = true;
     errs->at = s->at;
     atomic_store(&run->opening, s);

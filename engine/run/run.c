@@ -149,7 +149,7 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
     gp_actors_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
-    return gp_accounts_make(run) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
+    return gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
         && gp_actors_init(run, errs);
 }
 
@@ -211,6 +211,7 @@ void gp_run_destroy(gp_run *run)
             run->dev[d]->backend->close(run->dev[d]);
     gp_nvtx_close(run);
     gp_filetable_free(run->held_files);
+    gp_resume_free(run);
     close(run->done_fd);
     pthread_mutex_destroy(&run->lock);
     pthread_mutex_destroy(&run->engine_lock);
@@ -379,6 +380,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
             gp_cancel(p, 2), gp_run_level(run, 2);
         gp_threads_start(run);
+        gp_resume_start(run);
         gp_loans_begin(run);
         int64_t now = gp_now_ns();
         if (from && atomic_load(&from->told_ns)) {
@@ -396,6 +398,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         atomic_store(&p->stopped_ns, gp_now_ns());
         gp_loans_end(run, gp_run_is_paused(run), back);
         gp_threads_end(run, back);
+        gp_resume_stop(run);
     }
     if (back && run->watched)
         run->dev[0]->backend->unwatch(run->dev[0]);
@@ -422,6 +425,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         gp_frames_check_dropped(run, errs);
     if (run->ready && !errs->failed)
         gp_latency_check(run, errs);
+    if (!errs->failed && !*level)
+        gp_resume_done(run, errs);
     return errs->failed ? GP_ERROR
         : *level >= 2                ? GP_NOT_DRAINED
         : *level == 1                ? GP_DRAINED

@@ -37,6 +37,15 @@ bool gp_memory_copy(gp_dev *dev, void *dst, const void *src, size_t bytes, gp_er
 /* prologue.c: runs the stages of gp_graph.prologue; wants constants in memory, and a device. */
 bool gp_prologue_run(gp_run *run, gp_errs *errs);
 
+/* resume.c: finds how far another run has come, which gp_graph.from says then, and what that has said of a stage, NULL:
+ * nothing; notes how far this one has come, between these two calls; it is done, so that there is nothing to go on. */
+bool gp_resume_open(gp_run *run, gp_errs *errs);
+const gp_saved *gp_resume_saved(const gp_run *run, int stage);
+void gp_resume_start(gp_run *run);
+void gp_resume_stop(gp_run *run);
+void gp_resume_done(gp_run *run, gp_errs *errs);
+void gp_resume_free(gp_run *run);
+
 /* files.c: once the threads have returned, before the stages are closed: what was written
  * is put on disk. False: the disk does not come back, and nobody wants to wait longer. */
 bool gp_files_end(gp_run *run);

@@ -11,7 +11,7 @@ gp_status gp_pace_wait(gp_pace *p, gp_call *c, double rate, uint64_t index, bool
     int64_t now = gp_now_ns(), t0 = 0;
     if (atomic_compare_exchange_strong(&p->t0, &t0, now))
         t0 = now;
-    double after = (double)index * 1e9 / rate;
+    double after = (double)(index - p->from) * 1e9 / rate;
     int64_t due = after < 9e18 - (double)t0 ? t0 + (int64_t)after : INT64_MAX;
     if (due <= now)
         return GP_OK;

@@ -335,11 +335,17 @@ static void take_more(gp_reader *r, struct place *p, int most)
     }
 }
 
-/* Finds a frame of files in pieces; the frames before it first, of which those of other ranks are passed over. */
+/* The lowest frame that nobody has looked for. With the lock. */
+static uint64_t due(const gp_reader *r)
+{
+    return r->next > r->pace.from ? r->next : r->pace.from;
+}
+
+/* Finds a frame of files in pieces; the frames before it first, of which those of other ranks and runs are passed over. */
 static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int most, struct place *p, char why[GP_WHY])
 {
     pthread_mutex_lock(&r->lock);
-    while (r->next + r->ranks <= f->index && r->over > f->index)
+    while (due(r) + r->ranks <= f->index && r->over > f->index)
         pthread_cond_wait(&r->turn, &r->lock);
     gp_status s = r->over <= f->index ? GP_STOPPED : GP_OK;
     gp_filemeta none = w->said;

@@ -37,7 +37,7 @@ static bool check_path(gp_shape *s)
             known += isalpha((unsigned char)p[known]) != 0;
             ok = gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), known),
                                   "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
-                                  "the name of its source file, %%%% a '%%'", (int)known, p);
+                                  "the name of its source file, %%t its time, %%%% a '%%'", (int)known, p);
         }
     const gp_write_opts *o = s->opts;
     return ok && (!gp_path_lacks_zero(o->path)
@@ -47,7 +47,8 @@ static bool check_path(gp_shape *s)
 
 static bool check_command(gp_shape *s, gp_write_opts *o)
 {
-    static const char *const others[] = { "live", "if_exists", "durable", "start", NULL };
+    static const char *const others[] = { "live", "if_exists", "durable", "start", "append", "keep", "rotate_frames",
+                                          "rotate_time", "rotate_size", NULL };
     return gp_process_shape(s, &o->command, "frames go to a 'path' or to a 'command', not to both", others,
                             "what a process reads", &o->path, &o->folder);
 }
@@ -62,9 +63,72 @@ static bool check_exists(gp_shape *s, const gp_write_opts *o)
                          || !gp_shape_without(s, "durable", "standard output")))
         return false;
     return o->if_exists != GP_NEXT
-        || (gp_path_has_number(name) && !o->named && !memchr(o->path, '%', (size_t)(name - o->path)))
+        || (gp_path_has_number(name) && !o->named && !o->timed && !memchr(o->path, '%', (size_t)(name - o->path)))
         || gp_shape_fail(s, "if_exists", "'next' is for files that differ only in the number in "
                          "their names, like 'out/%%05d.raw'");
+}
+
+/* What decides where a file ends and the next begins. */
+static bool check_rotation(gp_shape *s, const gp_write_opts *o)
+{
+    const char *by = o->rotate_frames ? "rotate_frames" : o->rotate_time ? "rotate_time" : "rotate_size";
+    if (!o->rotates && !gp_shape_without(s, "keep", "files that do not follow each other: set 'rotate_frames', "
+                                         "'rotate_time' or 'rotate_size', too"))
+        return false;
+    if (o->timed && !o->numbered && (!o->rotates || o->rotate_frames || o->rotate_size))
+        return gp_shape_fail(s, "path", "'%s' may be one name for two files, as frames may have one time: put %%05d into "
+                             "it, too", o->path);
+    if (!o->rotates)
+        return true;
+    if (o->to_stdout || gp_path_is_device(o->path))
+        return gp_shape_without(s, by, o->to_stdout ? "standard output" : "a device");
+    if (o->single)
+        return gp_shape_without(s, by, o->named ? "files with the names of frames (%n)" : "pictures, of which each is a file");
+    if (!o->numbered && !o->timed)
+        return gp_shape_fail(s, "path", "'%s' is one name for all files that '%s' makes: put %%05d into it, which is then the "
+                             "number of the file, or %%t, the time of its first frame", o->path, by);
+    return !o->rotate_size || !gp_write_creates(o)
+        || gp_shape_fail(s, "rotate_size", "how large %s becomes is known once it is finished: set 'rotate_frames' or "
+                         "'rotate_time'", gp_rowsfile_of(o->as)->name);
+}
+
+static bool check_append(gp_shape *s, gp_write_opts *o)
+{
+    if (!o->append)
+        return true;
+    if (o->single || o->rotates || o->to_stdout || gp_path_is_device(o->path))
+        return gp_shape_without(s, "append", o->single    ? "a file for each frame"
+                                           : o->rotates   ? "files that follow each other; 'if_exists: next' goes on behind "
+                                                            "those that are there"
+                                           : o->to_stdout ? "standard output" : "a device");
+    if (o->as != GP_RAW && o->as != GP_NPY && !gp_write_is_text(o))
+        return gp_shape_fail(s, "append", "frames can be added to raw data, .npy, .csv, .tsv and .jsonl files, not to %s",
+                             gp_rowsfile_of(o->as)->name);
+    o->live = true;
+    return gp_shape_without(s, "if_exists", "a file that is added to");
+}
+
+/* Can a run go on that was broken off? Each sink has to have by then, under names that come again, what it was given. */
+static bool check_resume(gp_shape *s, gp_write_opts *o)
+{
+    const char *what = "a run that may go on from another ('resume')";
+    o->resumes = s->resume;
+    if (!o->resumes || gp_path_is_device(o->path))
+        return true;
+    if (o->to_stdout || o->command.n)
+        return gp_shape_fail(s, o->to, "what %s has had is not known to the run that goes on from this one, as 'resume' says: "
+                             "write to a file", o->to_stdout ? "standard output" : "a process");
+    if (!gp_shape_without(s, "keep", what) || !gp_shape_without(s, "if_exists", what))
+        return false;
+    if (o->timed || o->rotate_time)
+        return gp_shape_fail(s, o->timed ? "path" : "rotate_time", "frames that are made once more, as 'resume' says, may have "
+                             "another time then: use %s", o->timed ? "%05d alone" : "'rotate_frames' or 'rotate_size'");
+    if (o->durable == GP_NOT_DURABLE)
+        return gp_shape_fail(s, "durable", "'resume' relies on what is on disk: leave out 'durable: none'");
+    return o->single || o->rotates || o->live
+        || gp_shape_fail(s, "path", "a run that goes on, as 'resume' says, needs what this one has written: %sgive files several "
+                         "frames each ('rotate_frames', with %%05d in the path), or each frame a file",
+                         gp_write_creates(o) ? "" : "say 'live: true', ");
 }
 
 bool gp_write_is_pictures(const gp_write_opts *o)
@@ -194,7 +258,9 @@ bool gp_write_check(gp_shape *s)
     const gp_rowsfile *rows = gp_rowsfile_of(o->as);
     o->numbered = !spawns && gp_path_has_number(o->path);
     o->named = !spawns && gp_path_has_name(o->path);
-    o->single = o->numbered || o->named || (gp_write_is_pictures(o) && !spawns);
+    o->timed = !spawns && gp_path_has_time(o->path);
+    o->rotates = !spawns && (o->rotate_frames || o->rotate_time || o->rotate_size);
+    o->single = ((o->numbered || o->timed) && !o->rotates) || o->named || (gp_write_is_pictures(o) && !spawns);
     o->pages = rows && rows->pages;
 
     o->arrays = o->as == GP_NPY && (o->to_stdout || spawns);
@@ -218,7 +284,9 @@ bool gp_write_check(gp_shape *s)
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
         return false;
-    return spawns || (check_exists(s, o) && gp_shape_writes(s, "path", o->path));
+    if (!spawns && !(check_exists(s, o) && check_rotation(s, o) && check_append(s, o)))
+        return false;
+    return check_resume(s, o) && (spawns || gp_shape_writes(s, "path", o->path));
 }
 
 bool gp_write_shape(gp_shape *s)
@@ -251,9 +319,10 @@ bool gp_write_shape(gp_shape *s)
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     s->any_length = o->to_stdout || (!o->command.n && gp_path_is_device(o->path));
-    bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->command.n && !o->live;
-    s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
-    s->joins = bytes || (!o->single && !o->command.n && !o->live && !gp_write_creates(o));
+    bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->command.n && !o->live
+              && !o->rotates;
+    s->serial = o->rotates || (!o->numbered && !o->named && !(bytes && s->workers > 1));   /* `auto`: one, mostly the fastest */
+    s->joins = bytes || (!o->single && !o->command.n && !o->live && !o->rotates && !gp_write_creates(o));
     s->file_each = o->single && !s->any_length;
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
     int64_t whole = (int64_t)gp_bytes(t);

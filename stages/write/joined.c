@@ -47,10 +47,9 @@ bool gp_writer_rate(const gp_write_opts *o, const gp_filemeta *said, int64_t *ra
                   "them, from 1 to 1e9", hz);
 }
 
-bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
+bool gp_writer_open_joined(gp_writer *w, const char *path, const gp_type *frame, char why[GP_WHY])
 {
     const gp_write_opts *o = w->o;
-    char path[PATH_MAX];
     w->joined = *frame;
     if (o->stack || o->pages) {
         w->joined.ndim++;
@@ -59,10 +58,13 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
     w->joined.dim[0] = 0;
     if (w->rank && w->ranks > 1)
         return true;                   /* the first one opens it */
-    bool ok = gp_path_expand(path, o->path, 0, "", why)
-        && gp_outfile_open(&w->worker[0].file, path, why);
+    if ((o->append || w->goes_on) && !gp_append_open(w, path, why))
+        return false;
+    if (w->worker[0].file.open)
+        return true;
+    bool ok = gp_outfile_open(&w->worker[0].file, path, why);
     bool sound = gp_write_creates(o);
-    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || sound || o->live || w->ranks > 1);
+    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || sound || o->live || o->rotates || w->ranks > 1);
     if (refused)
         w->worker[0].file.unread = false;      /* nor is its reader waited for */
     if (refused && o->as == GP_NPY)
@@ -75,7 +77,8 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
         && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
         return false;
     if (refused)
-        return gp_why(why, "is not a regular file, on which 'live' has no effect");
+        return gp_why(why, "is not a regular file, on which '%s' has no effect",
+                      o->append ? "append" : o->rotates ? "rotate_..." : "live");
     return ok && (o->as != GP_NPY || gp_writer_put_header(w, why))
         && (!o->live || w->worker[0].file.replaces || gp_outfile_publish(&w->worker[0].file, why));
 }
@@ -229,13 +232,14 @@ static struct iovec *arrays(gp_writer *w, const gp_frame *f, const struct iovec 
 }
 
 /* Adds the frames as the format has them, at once. */
-static bool append_frames(gp_writer *w, const gp_frame *f, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
+static bool append_frames(gp_writer *w, gp_call *c, const gp_frame *f, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
 {
     struct iovec all[2 * GP_WRITE_RUN + 1];
     if (gp_write_is_video(w->o))
         return append(w, all, video_parts(w, v, n, all), rows, why);
     if (gp_write_is_text(w->o))
-        return spell(w, f, n, v, why) && append(w, v, 1, rows, why);
+        return spell(w, f, n, v, why) && (!w->o->rotate_size || gp_rotate(w, c, f, v[0].iov_len, why))
+            && append(w, v, 1, rows, why);
     if (w->o->arrays)
         return arrays(w, f, v, n, all) ? append(w, all, 2 * n, rows, why)
                                        : gp_why(why, "cannot be written: " GP_WHY_MEMORY);
@@ -266,16 +270,17 @@ static bool fail(gp_writer *w, gp_call *c, const gp_frame *f, int n, char why[GP
 {
     const gp_write_opts *o = w->o;
     gp_code code = n && o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
+    const char *path = *w->path ? w->path : o->path;
     bool ended = w->process && errno == EPIPE;
     if (ended)
         say_ended(w, why);
     if (!n)
-        gp_fail(c->errs, code, o->at, "'%s' %s", o->path, why);
+        gp_fail(c->errs, code, o->at, "'%s' %s", path, why);
     else if (n == 1)
-        gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s", (unsigned long long)f[0].index, o->path, why);
+        gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s", (unsigned long long)f[0].index, path, why);
     else
         gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s", (unsigned long long)f[0].index,
-                (unsigned long long)f[n - 1].index, o->path, why);
+                (unsigned long long)f[n - 1].index, path, why);
     if (ended)
         gp_process_tell(w->process, c->errs);
     return false;
@@ -308,6 +313,10 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
         f[0].status = GP_DROP;
         return true;
     }
+    const size_t before = gp_write_is_video(o) ? strlen(gp_rowsfile_of(o->as)->before) : 0;
+    const bool text = gp_write_is_text(o);         /* how long it becomes is known once it is spelled */
+    if (o->rotates && !gp_rotate(w, c, &f[0], text ? 0 : gp_bytes(&f[0].in[0].type) + before, why))
+        return fail(w, c, f, 1, why);
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
@@ -319,6 +328,9 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
         bool partial = (o->stack || o->pages || gp_write_is_video(o)) && in->type.dim[0] != in->rows;
         if (partial && k)
             break;                     /* first those before it */
+        if (k && o->rotates && ((text && o->rotate_size)
+                                || gp_rotate_due(w, &f[k], k, bytes + gp_bytes(&in->type) + before * (size_t)(k + 1))))
+            break;
         if (!gp_writer_stacks(w, c, &f[k]))
             return false;
         v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
@@ -328,9 +340,15 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if (k < n)
         f[k].status = GP_AGAIN;
     int at = 0;
-    if (gp_write_creates(o))
-        return append_rows(w, c, f, v, k, &at, why) || fail(w, c, &f[at], 1, why);
-    return append_frames(w, f, v, k, rows, why) || fail(w, c, f, k, why);
+    bool ok = gp_write_creates(o) ? append_rows(w, c, f, v, k, &at, why) : append_frames(w, c, f, v, k, rows, why);
+    w->in_file += k;
+    if (ok && !o->rotates) {
+        pthread_mutex_lock(&w->lock);
+        w->now = (gp_saved){ f[k - 1].index + 1, { w->size, (uint64_t)w->joined.dim[0], w->head } };
+        w->begun = true;
+        pthread_mutex_unlock(&w->lock);
+    }
+    return ok || (gp_write_creates(o) ? fail(w, c, &f[at], 1, why) : fail(w, c, f, k, why));
 }
 
 /* Now that the file is whole, that may be done with. */
@@ -365,14 +383,24 @@ static bool finish_process(gp_writer *w, gp_call *c)
     return false;
 }
 
+bool gp_writer_close_joined(gp_writer *w, char why[GP_WHY])
+{
+    gp_outfile *f = &w->worker[0].file;
+    gp_rows_out *rows = w->rows;
+    char later[GP_WHY];
+    w->rows = NULL;
+    bool is_all = gp_outfile_check(f, w->size, why);
+    return (!rows || rows->as->finish(rows, is_all ? why : later)) && is_all && gp_outfile_commit(f, why);
+}
+
 bool gp_writer_finish(gp_call *c)
 {
     gp_writer *w = c->state;
     const gp_write_opts *o = w->o;
     gp_outfile *f = &w->worker[0].file;
-    char why[GP_WHY], later[GP_WHY];
+    char why[GP_WHY];
     errno = 0;
-    if (o->single)
+    if (o->single || (o->rotates && !f->open))
         return true;
     int before = c->errs->failed;
     if (w->ranks > 1 && !gp_ranks_finish(w, c))
@@ -385,20 +413,17 @@ bool gp_writer_finish(gp_call *c)
     gp_status s = reach_joined(w, c, why);
     if (s == GP_STOPPED)
         return true;
-    gp_rows_out *rows = w->rows;
-    w->rows = NULL;
     if (s == GP_OK && w->nbegin) {     /* a video without frames */
         struct iovec v = { w->begin, w->nbegin };
         if (!append(w, &v, 1, 0, why))
             return fail(w, c, NULL, 0, why);
         w->nbegin = 0;
     }
-    if (s == GP_OK && !rows && gp_write_creates(o)) {
+    if (s == GP_OK && !w->rows && gp_write_creates(o)) {
         gp_why(why, "cannot be written: there was no frame that says its sample rate");
         return fail(w, c, NULL, 0, why);
     }
-    bool is_all = s == GP_OK && gp_outfile_check(f, w->size, why);
-    if ((rows && !rows->as->finish(rows, is_all ? why : later)) || !is_all || !gp_outfile_commit(f, why))
+    if (s != GP_OK || !gp_writer_close_joined(w, why) || (o->rotates && !gp_rotate_done(w, c, why)))
         return fail(w, c, NULL, 0, why);
     tell_kept(w, c);
     return !w->process || finish_process(w, c);

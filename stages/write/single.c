@@ -41,16 +41,16 @@ static bool is_file_name(const char *s)
     return *s && strcmp(s, ".") && strcmp(s, "..") && !strchr(s, '/');
 }
 
-/* `path` is empty after an error that is the pattern's. */
-static bool name_file(gp_writer *w, const gp_frame *f, char path[PATH_MAX],
-                      char why[GP_WHY])
+bool gp_writer_name(const gp_writer *w, const gp_frame *f, uint64_t number, char path[PATH_MAX], char why[GP_WHY])
 {
     const gp_write_opts *o = w->o;
+    char timed[PATH_MAX];
     path[0] = 0;
     if (o->named && (!f->name || !is_file_name(f->name)))
         return f->name ? gp_why(why, "cannot take the name '%s', which its source has", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
+    return (!o->timed || gp_path_put_time(timed, o->path, f->time_ns, why))
+        && gp_path_expand(path, o->timed ? timed : o->path, number, f->name, why);
 }
 
 /* A file of one frame that its format makes. */
@@ -134,7 +134,7 @@ bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
     errno = 0;
-    f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
+    f->status = gp_writer_name(w, f, w->first + f->index, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
     int error = errno;
     if (f->status == GP_FAILED)
         gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s",

@@ -1,12 +1,14 @@
 /* writer.h - what the files of the kind `write` share: its options, and what it has open.
  *
  * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
- * all frames to one file, to standard output or to a process, by one; ranges.c to one file, by several; ranks.c to one
+ * all frames to one file, to standard output or to a process, by one; rotate.c has it begin another file; append.c
+ * finds the end of one that is there; ranges.c to one file, by several; ranks.c to one
  * file, by several ranks, and relay.c to standard output, by the first of them. Functions that return bool put into
  * `why` how the sentence goes on that begins with the file's name. */
 #pragma once
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include "base/filetable.h"
 #include "picture_file.h"
 #include "process.h"
@@ -23,6 +25,8 @@ typedef struct gp_write_opts {
     int format;
     bool stack, live;
     int64_t compression, start, quality, sample_rate;
+    int64_t rotate_frames, rotate_time, rotate_size, keep;
+    bool append;
     int if_exists, durable, subsampling, siting, range;
     int64_t bits;
     const char *frame_rate, *pixel_aspect, *member;
@@ -36,6 +40,9 @@ typedef struct gp_write_opts {
     gp_y4m video;              /* where it is one */
     bool numbered;             /* has a number: no two frames have one name */
     bool named;                /* has a %n */
+    bool timed;                /* has a %t */
+    bool resumes;              /* the run may go on from another */
+    bool rotates;              /* a joined file is followed by others, and `numbered` or `timed` */
     bool single;               /* one file a frame */
     bool pages;                /* of a TIFF, each of which is a frame */
     bool to_stdout;
@@ -60,6 +67,9 @@ typedef struct gp_write_relay {
     char *chunk;
 } gp_write_relay;
 
+/* A file that this run has finished, as it was then. */
+typedef struct gp_write_done { char *path; struct stat st; } gp_write_done;
+
 typedef struct gp_writer {
     const gp_write_opts *o;
     gp_filewriter *files;      /* all that it writes */
@@ -80,6 +90,20 @@ typedef struct gp_writer {
     char begin[GP_Y4M_LINE];   /* of a video: what is to be written before its first frame; */
     size_t nbegin;             /* its bytes; 0: it was */
     bool began;                /* a frame came, be it one of no rows */
+    /* Of joined files that follow each other: */
+    char path[PATH_MAX];       /* of the last one */
+    uint64_t nfiles;           /* so many were begun, */
+    int64_t in_file;           /* ... the last one has so many frames */
+    int64_t until;             /* ... and none from this time on */
+    gp_write_done *done;       /* the last `keep`, of ndone, in turn; NULL: all are kept */
+    uint64_t ndone;
+    bool told;                 /* that one stays, which somebody has changed */
+    /* Of a run that may be broken off: frames before number `from` are there from an earlier one; what gp_kind.save says,
+     * with `lock`: of files that follow each other how many are finished, else bytes, rows and those of the header. */
+    uint64_t from;
+    gp_saved now;
+    bool begun;                /* ... that is known; then, when it is opened, the file */
+    bool goes_on;              /* ... goes on from there */
     /* Where several workers write the joined file: */
     bool ranges;               /* they do, each a range of it */
     bool maps;                 /* they copy into it through mappings */
@@ -107,11 +131,27 @@ bool gp_writer_find_first(gp_writer *w, char why[GP_WHY]);
 /* Writes a frame, and sets its status. False: no further frame could be written either. */
 bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f);
 
+/* single.c: the path of a file for this frame, and those behind it; `path` is empty after an error that is the pattern's. */
+bool gp_writer_name(const gp_writer *w, const gp_frame *f, uint64_t number, char path[PATH_MAX], char why[GP_WHY]);
+
+/* rotate.c: of an open file that has so many frames and bytes with this one: does the frame belong into the next? */
+bool gp_rotate_due(const gp_writer *w, const gp_frame *f, int64_t before, size_t bytes);
+/* Opens a file for the frame, which takes `bytes`, where none is open or it belongs into the next. */
+bool gp_rotate(gp_writer *w, gp_call *c, const gp_frame *f, size_t bytes, char why[GP_WHY]);
+/* A file has its name. Removes the one that `keep` has no more. */
+bool gp_rotate_done(gp_writer *w, gp_call *c, char why[GP_WHY]);
+void gp_rotate_close(gp_writer *w);
+
+/* append.c: opens the file where it is there, to go on at its end, which has to be that of frames of w->joined. None is
+ * open else. */
+bool gp_append_open(gp_writer *w, const char *path, char why[GP_WHY]);
+
 /* joined.c: the sample rate of a recording where no option says it (`*rate` is 0): by its frame's numbers. Of other
  * files it stays 0. */
 bool gp_writer_rate(const gp_write_opts *o, const gp_filemeta *said, int64_t *rate, char why[GP_WHY]);
-/* The file for all frames, of which w->joined.dim[0] rows are there. */
-bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY]);
+/* The file for all frames, of which w->joined.dim[0] rows are there; it gets its name, and is closed. */
+bool gp_writer_open_joined(gp_writer *w, const char *path, const gp_type *frame, char why[GP_WHY]);
+bool gp_writer_close_joined(gp_writer *w, char why[GP_WHY]);
 bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_writer_finish(gp_call *c);
 /* Can a frame be a row of a stacked file? Else an error is added. */

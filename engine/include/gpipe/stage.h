@@ -258,6 +258,10 @@ typedef struct gp_reduction {
 /* What is made of inputs without rows: a frame without rows; or one whose elements are all 0, 1 (of u8) or NaN. */
 typedef enum gp_none { GP_NONE_NO_ROWS, GP_NONE_ZERO, GP_NONE_ONE, GP_NONE_NAN } gp_none;
 
+/* Of a sink, for the run that goes on where this one is broken off (`resume`): it has all frames before number `next`; the
+ * rest is the kind's. */
+typedef struct gp_saved { uint64_t next, own[3]; } gp_saved;
+
 typedef struct gp_shape gp_shape;
 struct gp_fuse;
 struct gp_steps;
@@ -369,6 +373,7 @@ struct gp_shape {
                               of one row's, and record() is not called */
     int64_t tail_rows;     /* of a source whose kind says so too: it makes a partial frame of so many rows, as the end of
                               a file is one; 0: that is not known */
+    bool resume;           /* the pipeline says `resume`, see gp_kind.save */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -474,6 +479,9 @@ typedef struct gp_open {
     void *ctx;                     /* the engine's */
     bool joins;                    /* all ranks write one file, of which each has frames: they make the same calls of
                                       gp_gather(), in run() and finish() */
+    uint64_t from;                 /* the number of the first frame of this run; */
+    const gp_saved *saved;         /* ... then of a sink with save(), what that has said: frames before saved->next come
+                                      once more, and are not to be taken. NULL: the run begins */
 } gp_open;
 
 typedef enum gp_status {
@@ -863,6 +871,12 @@ typedef struct gp_kind {
     /* For one kind of gpipe's own (struct gp_steps is not public): can record() queue several iterations of a loop
      * whose body is this stage alone, with the bits of one after the other? */
     void (*steps)(struct gp_steps *s);
+
+    /* Optional, of a sink on the host: what it has, for a run that goes on. `s->next` is the number of the first frame that
+     * run() has not had yet, `own` is 0; the kind lowers `next` to where its files end, or raises it. Called at any time
+     * while the stage is open, beside run(). What is said here is noted once all that was written is on disk, as
+     * gp_outfile.durable has it. */
+    void (*save)(void *state, gp_saved *s);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

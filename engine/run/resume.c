@@ -1,0 +1,292 @@
+/* resume.c - how far a run has come is noted in a file ('resume'), so that the next run begins there if this one is
+ * broken off, by whatever.
+ *
+ * What the file says is true at any time: what sinks have is asked first, then all that was written is put on disk, and
+ * then the file is replaced. Of the frames behind that, some may be written, too, which are written once more. When the
+ * run comes to its end the file is removed. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "base/filetable.h"
+#include "base/table.h"
+#include "base/thread.h"
+#include "run/host.h"
+#include "run/setup.h"
+
+enum {
+    LEAST_MS = 20, MOST_MS = 2000,     /* between two notes; */
+    SHARE = 9,                 /* ... and in between this many times as long as a note takes */
+};
+
+typedef struct gp_resume {
+    gp_run *run;
+    gp_saved *saved;           /* of each stage, as the file said; NULL: there was none */
+    gp_outfile file;
+    uint64_t id;
+    pthread_t thread;
+    bool started, stop;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    char last[];               /* what the file says, room() bytes */
+} gp_resume;
+
+static bool failed(const gp_run *run, gp_errs *errs, const char *why)
+{
+    return gp_fail(errs, GP_E_RUN, run->graph->resume_at, "'%s' %s", run->graph->resume, why);
+}
+
+static uint64_t mixed(uint64_t h, uint64_t more)
+{
+    h = (h ^ more) * 0x9e3779b97f4a7c15;
+    return h ^ h >> 32;
+}
+
+/* A file that is read, by its name, its size and when it was written. */
+static uint64_t of_file(uint64_t h, const char *path)
+{
+    struct stat st = { .st_size = -1 };
+    stat(path, &st);
+    return mixed(mixed(mixed(mixed(h, gp_text_hash(path)), (uint64_t)st.st_size), (uint64_t)st.st_mtim.tv_sec),
+                 (uint64_t)st.st_mtim.tv_nsec);
+}
+
+/* What decides which frames there are, and what is made of them; but not how many. */
+static uint64_t identify(const gp_graph *g)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < g->ndigests; i++)
+        h = mixed(mixed(h, gp_text_hash(g->digest[i].stage)), gp_text_hash(g->digest[i].of));
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        h = mixed(h, gp_text_hash(s->name));
+        for (int k = 0; k < s->nin + s->nout; k++)
+            h = mixed(h, (uint64_t)(k < s->nin ? s->in[k] : s->out[k - s->nin]));
+        for (int k = 0; k < s->nreads; k++)
+            h = of_file(h, s->reads[k]);
+    }
+    for (int i = 0; i < g->nbuffers; i++) {
+        char text[128];
+        h = mixed(h, gp_text_hash(gp_type_text(&g->buffer[i].type, text)));
+        h = g->buffer[i].path ? of_file(h, g->buffer[i].path) : h;
+    }
+    return h;
+}
+
+/* ---- the file --------------------------------------------------------- */
+
+static const char head[] = "gpipe resume 1";
+
+static size_t room(const gp_graph *g)
+{
+    size_t n = 100;
+    for (int i = 0; i < g->nstages; i++)
+        n += strlen(g->stage[i].name) + 100;
+    return n;
+}
+
+static const gp_stage *sink_of(const gp_graph *g, const char *name)
+{
+    for (int i = 0; i < g->nstages; i++)
+        if (!g->stage[i].nout && !strcmp(g->stage[i].name, name))
+            return &g->stage[i];
+    return NULL;
+}
+
+/* A line for each sink. */
+static bool parse(gp_resume *r, char *text)
+{
+    const gp_graph *g = r->run->graph;
+    char *line = strtok_r(text, "\n", &text);
+    uint64_t id, least = UINT64_MAX;
+    int at = -1, sinks = 0, n;
+    if (!line || strncmp(line, head, strlen(head)) != 0 || sscanf(line + strlen(head), "%" SCNx64 "%n", &id, &at) != 1
+        || line[strlen(head) + (size_t)at] || id != r->id)
+        return false;
+    while ((line = strtok_r(NULL, "\n", &text))) {
+        gp_saved s;
+        n = -1;
+        if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %n", &s.next, &s.own[0], &s.own[1], &s.own[2], &n) != 4
+            || n < 0)
+            return false;
+        const gp_stage *sink = sink_of(g, line + n);
+        if (!sink)
+            return false;
+        r->saved[sink - g->stage] = s;
+        least = s.next < least ? s.next : least;
+        sinks++;
+    }
+    for (int i = 0; i < g->nstages; i++)
+        sinks -= !g->stage[i].nout;
+    ((gp_graph *)g)->from = least;
+    return !sinks;
+}
+
+static bool read_file(gp_resume *r, gp_errs *errs)
+{
+    const gp_graph *g = r->run->graph;
+    size_t most = room(g);
+    FILE *f = fopen(g->resume, "re");
+    if (!f)
+        return errno == ENOENT || failed(r->run, errs, gp_strerror(errno));
+    size_t n = fread(r->last, 1, most - 1, f);
+    fclose(f);
+    r->last[n] = 0;
+    r->saved = calloc((size_t)g->nstages, sizeof *r->saved);
+    if (!r->saved)
+        return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
+    bool ok = parse(r, r->last);
+    r->last[0] = 0;
+    if (!ok)
+        return failed(r->run, errs, "notes how far another pipeline has come, or this one with other files: to begin from the "
+                      "first frame, remove it");
+    return gp_fail(errs, GP_E_WARN, g->resume_at, "the run goes on at frame %llu, as '%s' says", (unsigned long long)g->from,
+                   g->resume), true;
+}
+
+/* ---- notes ------------------------------------------------------------ */
+
+/* False: nothing new, or the run gives up frames by now, so that who has had them has not written them. */
+static bool collect(gp_resume *r, char *text)
+{
+    gp_run *run = r->run;
+    size_t n = (size_t)sprintf(text, "%s %016" PRIx64 "\n", head, r->id);
+    for (int i = 0; i < run->plan->nactors; i++) {
+        gp_actorrt *p = &run->actor[i];
+        if (p->kind != GP_ACTOR_HOST || p->nout || !p->stage || p->stage->nout)
+            continue;
+        long k = p->stage - run->graph->stage;
+        gp_saved s = { .next = gp_actor_number(p, atomic_load(&p->host->head)) };
+        if (r->saved && r->saved[k].next > s.next)
+            s.next = r->saved[k].next;
+        if (p->stage->kind->save)
+            p->stage->kind->save(run->state[k], &s);
+        n += (size_t)sprintf(text + n, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", s.next, s.own[0], s.own[1],
+                             s.own[2], p->stage->name);
+    }
+    return atomic_load(&run->level) < 2 && strcmp(text, r->last) != 0;
+}
+
+static bool put(gp_resume *r, const char *text, char why[GP_WHY])
+{
+    struct iovec v = { (char *)text, strlen(text) };
+    bool ok = gp_outfile_open(&r->file, r->run->graph->resume, why) && gp_write_all(r->file.fd, &v, 1, why)
+           && gp_outfile_commit(&r->file, why);
+    gp_outfile_drop(&r->file);
+    return ok;
+}
+
+static void note(gp_resume *r, char *text)
+{
+    char why[GP_WHY];
+    gp_errs errs = { .n = 0 };
+    if (!collect(r, text))
+        return;
+    gp_filetable_sync(r->run->pipeline->files, &errs);
+    if (!errs.failed && !put(r, text, why))
+        failed(r->run, &errs, why);
+    if (errs.failed)
+        gp_run_fail(r->run, &errs);
+    strcpy(r->last, text);
+}
+
+static void *resume_main(void *arg)
+{
+    gp_resume *r = arg;
+    char *text = malloc(room(r->run->graph));
+    bool stop = !text;
+    while (!stop) {
+        int64_t began = gp_now_ns();
+        note(r, text);
+        int64_t wait = (gp_now_ns() - began) * SHARE, least = LEAST_MS * 1000000LL, most = MOST_MS * 1000000LL;
+        wait = wait < least ? least : wait > most ? most : wait;
+        struct timespec till;
+        clock_gettime(CLOCK_REALTIME, &till);
+        till.tv_sec += wait / 1000000000, till.tv_nsec += wait % 1000000000;
+        till.tv_sec += till.tv_nsec / 1000000000, till.tv_nsec %= 1000000000;
+        pthread_mutex_lock(&r->lock);
+        while (!r->stop && pthread_cond_timedwait(&r->wake, &r->lock, &till) != ETIMEDOUT)
+            ;
+        stop = r->stop;
+        pthread_mutex_unlock(&r->lock);
+        if (stop)
+            note(r, text);
+    }
+    free(text);
+    return NULL;
+}
+
+/* ---- a run ------------------------------------------------------------ */
+
+bool gp_resume_open(gp_run *run, gp_errs *errs)
+{
+    const gp_graph *g = run->graph;
+    char why[GP_WHY];
+    if (!g->resume)
+        return true;
+    gp_resume *r = run->resume = calloc(1, sizeof *r + room(g));
+    if (!r)
+        return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->wake, NULL);
+    ((gp_graph *)g)->from = 0;
+    r->run = run, r->id = identify(g);
+    r->file.by = gp_filetable_writer(run->files, "'resume'", (gp_loc){ 0 }, g->resume);
+    r->file.durable = GP_DURABLE_FILE, r->file.is_sole = true;
+    if (!r->file.by)
+        return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
+    return (gp_outfile_claim(&r->file, g->resume, why) || failed(run, errs, why)) && read_file(r, errs);
+}
+
+const gp_saved *gp_resume_saved(const gp_run *run, int stage)
+{
+    return run->resume && run->resume->saved && !run->graph->stage[stage].nout ? &run->resume->saved[stage] : NULL;
+}
+
+void gp_resume_start(gp_run *run)
+{
+    gp_errs errs = { .n = 0 };
+    gp_resume *r = run->resume;
+    int e = r ? gp_thread_start(&r->thread, resume_main, r) : 0;
+    if (e)
+        gp_fail(&errs, GP_E_RESOURCE, run->graph->resume_at, "cannot start a thread: %s", gp_strerror(e));
+    gp_run_fail(run, &errs);
+    if (r)
+        r->started = !e;
+}
+
+void gp_resume_stop(gp_run *run)
+{
+    gp_resume *r = run->resume;
+    if (!r || !r->started)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->stop = true;
+    pthread_cond_signal(&r->wake);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->thread, NULL);
+    r->started = false;
+}
+
+void gp_resume_done(gp_run *run, gp_errs *errs)
+{
+    if (run->resume && unlink(run->graph->resume) && errno != ENOENT)
+        gp_fail(errs, GP_E_WARN, run->graph->resume_at, "'%s' cannot be removed, though the run is done: %s", run->graph->resume,
+                gp_strerror(errno));
+}
+
+void gp_resume_free(gp_run *run)
+{
+    gp_resume *r = run->resume;
+    if (!r)
+        return;
+    gp_resume_stop(run);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->wake);
+    free(r->saved);
+    free(r);
+}

@@ -1,0 +1,100 @@
+/* append.c - the end of a joined file that is there already, see writer.h: that of a run that was broken off, or another.
+ *
+ * Frames go on there only if the file is whole, and of their type, as far as its format says: so a file that was added
+ * to is one that a single run could have written. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/npy.h"
+#include "writer.h"
+
+enum { HEAD = 1 << 20 };               /* bytes in which a text has its first row */
+
+/* How many numbers a row of text has. */
+static int64_t columns(const gp_type *t)
+{
+    return t->ndim > 1 ? gp_count(t) / (t->dim[0] ? t->dim[0] : 1) : 1;
+}
+
+static bool ends_text(gp_writer *w, int64_t size, char why[GP_WHY])
+{
+    const gp_write_opts *o = w->o;
+    const gp_rowsfile *as = gp_rowsfile_of(o->as);
+    gp_growbuf head = { 0 };
+    gp_type is = { 0 }, row = w->joined;
+    char last = '\n';
+    row.dim[0] = 1;
+    int fd = w->worker[0].file.fd;
+    bool ok = gp_read_file(fd, HEAD, &head, why);
+    gp_rows_head h = { .data = head.data, .n = head.n, .size = size };
+    gp_rowsfile_how how = { .as = as, .dtype = GP_F64 };
+    ok = ok && (!size || as->head(&h, &how, &is, why));
+    free(head.data);
+    if (!ok)
+        return false;
+    if (size && gp_read_at(fd, &last, 1, size - 1) != 1)
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
+    if (last != '\n')
+        return gp_why(why, "cannot be added to: its last line does not end");
+    return !is.ndim || columns(&is) == columns(&row)
+        || gp_why(why, "cannot be added to: its rows have %lld numbers, those of the frames %lld", (long long)columns(&is),
+                  (long long)columns(&row));
+}
+
+static bool ends_npy(gp_writer *w, int64_t size, char why[GP_WHY])
+{
+    char head[4096], made[GP_NPY_HEADER_MAX], is_text[128], text[128];
+    gp_type is, want = w->joined;
+    bool column_major;
+    int64_t n = gp_read_at(w->worker[0].file.fd, head, sizeof head, 0);
+    if (n < 0)
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
+    if (!gp_npy_parse(head, (size_t)n, &is, &w->head, &column_major, why))
+        return false;
+    want.dim[0] = is.dim[0];
+    if (column_major || !gp_type_same(&is, &want))
+        return gp_why(why, "cannot be added to: it holds %s%s, and with the frames it would be %s",
+                      gp_type_text(&is, is_text), column_major ? " in the order of columns" : "", gp_type_text(&want, text));
+    if ((uint64_t)size != w->head + gp_bytes(&is))
+        return gp_why(why, "cannot be added to: it has %lld bytes, and by its header %llu", (long long)size,
+                      (unsigned long long)(w->head + gp_bytes(&is)));
+    if (w->head != gp_npy_header(&is, made, sizeof made))
+        return gp_why(why, "cannot be added to: its header is of another length than those that gpipe writes");
+    w->joined = is;
+    return true;
+}
+
+static bool ends_raw(gp_writer *w, int64_t size, char why[GP_WHY])
+{
+    gp_type row = w->joined;
+    row.dim[0] = 1;
+    size_t bytes = gp_bytes(&row);
+    return (uint64_t)size % bytes == 0
+        || gp_why(why, "cannot be added to: it has %lld bytes, which are no whole rows of %zu", (long long)size, bytes);
+}
+
+bool gp_append_open(gp_writer *w, const char *path, char why[GP_WHY])
+{
+    gp_outfile *f = &w->worker[0].file;
+    const uint64_t *was = w->now.own;
+    bool there;
+    if (!gp_outfile_extend(f, path, w->goes_on ? (int64_t)was[0] : -1, &there, why))
+        return false;
+    f->keeps = true;                   /* what another makes of this name from now on */
+    if (w->goes_on && there) {
+        w->size = (size_t)was[0], w->joined.dim[0] = (int64_t)was[1], w->head = (size_t)was[2], w->nbegin = 0;
+        return !w->head || gp_writer_put_header(w, why);
+    }
+    if (w->goes_on)
+        return gp_why(why, "is not there any more, and a run is to go on in it: to begin from the first frame, remove what "
+                      "'resume' names");
+    if (!there)
+        return true;
+    off_t size = lseek(f->fd, 0, SEEK_END);
+    if (size < 0)
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
+    if (!(w->o->as == GP_NPY ? ends_npy : gp_write_is_text(w->o) ? ends_text : ends_raw)(w, size, why))
+        return false;
+    w->size = (size_t)size;
+    return true;
+}
