@@ -18,8 +18,8 @@ static const char *const opt_types[] = {
 
 static const char *runs_on(const gp_kind *k)
 {
-    return !k->record || k->collective ? k->run && !k->collective ? "host" : "where its input is"
-         : k->run ? "device or host" : "device";
+    return k->record && !k->collective ? k->run ? "device or host" : "device"
+         : k->run && !k->collective ? "host" : "where its input is";
 }
 
 static const char *port_name(const gp_port *p)
