@@ -18,7 +18,8 @@ static const char *const opt_types[] = {
 
 static const char *runs_on(const gp_kind *k)
 {
-    return !k->record ? k->run ? "host" : "where its input is" : k->run ? "device or host" : "device";
+    return k->collective && k->record ? "where its input is"
+         : !k->record ? k->run ? "host" : "where its input is" : k->run ? "device or host" : "device";
 }
 
 static const char *port_name(const gp_port *p)
