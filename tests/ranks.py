@@ -86,6 +86,18 @@ stages:
         shutil.rmtree(f"alone-{where}", ignore_errors=True)
     check(f"one process: {kind}: the same bytes", len(made["host"]) in (2, 6) and made["host"] == made["device"], made)
 
+# Where it says what only a stage of the host has, it is one: a strip too short for its neighbors is dropped.
+put("alone.yaml", """
+buffers: {a: {dtype: f32, shape: [4, 5]}}
+stages:
+  - {use: read, path: alone.raw, out: a}
+  - {use: expr, expr: in}
+  - {use: exchange, rows: 3, on_error: drop}
+  - {use: write, path: "alone-drop/%d.npy"}
+""")
+p = ran([gpipe, "run", "alone.yaml"])
+check("one process: on_error", p.returncode == 0 and len(has("alone-drop")) == 6 and "1 failed" in p.stderr, p.stderr)
+
 # ---- the same bytes -----------------------------------------------------
 
 for i in range(11):

@@ -235,6 +235,22 @@ TEST_EACH(goes_with_the_bytes, sizes)
     gp_pipeline_destroy(p), gp_pipeline_destroy(q);
 }
 
+/* A process that is alone copies on the device what ranks exchange on the host: its report tells what the rest takes. */
+TEST(copies_where_it_is_alone)
+{
+    gp_errs errs = { 0 };
+    const char *yaml = TOP("cpu", 8) BIG KERNEL SUM "  - {name: l, use: reduce, op: max}\n" LAST;
+    cluster_case c = { .kernels = 4000, .ranks = 4, .nodes = 4 };
+    gp_pipeline *p = verdict_compile_for(yaml, NULL, 0, 0, &errs), *q = verdict_compile_for(yaml, NULL, 0, 4, &errs);
+    const gp_plan *from = gp_pipeline_plan(p), *to = gp_pipeline_plan(q);
+    ck_assert_int_eq(from->nsegments, 1);
+    ck_assert_int_eq(to->nsegments, 2);
+    gp_costs costs = costs_of(&c, from), *n = gp_costs_for(&verdict_arena, &costs, from, to, &errs);
+    ck_assert_msg(n != NULL, "%s", errs.e[0].msg);
+    ck_assert_double_eq_tol(paper_simulate(to, n, "ranks")->frames_per_s, 4e6 / 3000, 10);     /* what goes over the link */
+    gp_pipeline_destroy(p), gp_pipeline_destroy(q);
+}
+
 /* An event costs no more where there are more ranks. */
 static double simulate_ranks(int n, void *arg)
 {

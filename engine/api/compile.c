@@ -27,7 +27,7 @@ static bool may_use_gpu(const gp_node *root, const gp_registry *registry)
     for (int i = 0; stages && stages->kind == GP_LIST && i < stages->n && !found; i++) {
         const gp_node *use = gp_node_get(stages->item[i], "use");
         const gp_kind *kind = use ? gp_kind_find(registry, use->text) : NULL;
-        found = kind && kind->record;
+        found = kind && kind->record && !kind->collective;        /* it runs there behind others alone */
     }
     return !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
 }

@@ -254,12 +254,18 @@ void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by)
     st->placed = by->placed;
 }
 
+/* Do its keys say something that only a stage of the host has? */
+static bool says_of_host(const gp_graph *g, const gp_stage *st)
+{
+    return st->workers_said || st->on_error != g->on_error || st->max_dropped >= 0 || st->max_part >= 0;
+}
+
 void gp_devices_alone(gp_resolving *r)
 {
     for (int i = 0; i < r->nstages && r->graph->ranks == 1 && r->graph->lanes == 1; i++) {
         gp_rstage *st = &r->stage[r->order[i]];
-        int b = st->broken || !st->s.kind->collective || !st->s.kind->record ? -1 : st->s.in[0];
-        int by = b < 0 ? -1 : r->buffer[b].b.producer.stage;
+        bool may = !st->broken && st->s.kind->collective && st->s.kind->record && !says_of_host(r->graph, &st->s);
+        int b = may ? st->s.in[0] : -1, by = b < 0 ? -1 : r->buffer[b].b.producer.stage;
         if (by >= 0 && r->stage[by].s.device && !gp_is_carry(&r->stage[by].s)) {
             st->s.device = true, st->s.placed = r->stage[by].s.placed;
             st->s.workers_auto = false;

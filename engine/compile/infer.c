@@ -128,7 +128,7 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
     st->s.follows &= frames < 2 || st->s.endless;      /* of several that are held each counts */
     st->s.prologue = st->s.nin > 0 && !frames;
     st->s.carried &= frames > 0;
-    if (st->s.prologue && (!st->s.device || st->s.regroups || st->s.kind->emit || r->body))
+    if (st->s.prologue && (!st->s.device || st->s.kind->collective || st->s.regroups || st->s.kind->emit || r->body))
         ok = AT(r, st->s.at, "stage '%s' reads nothing but constants, so it has no frames; it "
                 "needs an input that has%s", st->s.name, st->s.device || r->body ? ""
                 : ": only stages of the device run without, once");

@@ -147,13 +147,20 @@ static bool say_other(const gp_graph *f, const gp_graph *g, int v, gp_errs *errs
                    AGAIN, now->name, now->device ? "device" : "host", now->device ? "host" : "device");
 }
 
+/* Where a process meets others a collective is on the host, and where it is alone a copy on the device: what it takes
+ * there is what links take (links.c). */
+static bool is_cut_out(const gp_stage *then, const gp_stage *now)
+{
+    return now->kind->collective && then->device && !now->device;
+}
+
 /* There are times of the stages and segments of the run alone. Where the plan has others: a stage that is one. */
 static bool are_alike(const gp_plan *from, const gp_plan *to, int *in, gp_errs *errs)
 {
     const gp_graph *f = from->graph, *g = to->graph;
     int v = 0;
     while (v < g->nstages && v < f->nstages && !strcmp(f->stage[v].name, g->stage[v].name)
-           && f->stage[v].device == g->stage[v].device)
+           && (f->stage[v].device == g->stage[v].device || is_cut_out(&f->stage[v], &g->stage[v])))
         v++;
     if (v < g->nstages || v < f->nstages)
         return say_other(f, g, v, errs);
