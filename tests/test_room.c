@@ -52,7 +52,8 @@ static const struct { const char *what; int launches, waits, made, other, room; 
     { "a frame is on its way to a sink", 16, 6, 1, 1, 12 },
     { "a sink is behind", 1000, 6, 2, 0, 6 },
     { "another is", 1000, 6, 0, 6, 6 },
-    { "the source is", 1000, 5, 0, 0, 6 },
+    { "a source that reads many at once fills a part of it", 16, 4, 0, 0, 12 },
+    { "the source is", 1000, 3, 0, 0, 6 },
     { "there is nothing", 1000, 0, 0, 0, 6 },
 };
 

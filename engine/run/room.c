@@ -3,8 +3,8 @@
  * Such rings have slots for launches of many frames (compile/depth.c). All of them in use from the start would only make
  * frames late wherever something else holds the run up: a slow sink would have a long queue before it, and Ctrl-C would
  * wait for all that is in it. So the run begins with `begins` slots, and the launcher doubles them while the segment
- * is what holds it up: its inputs are full, nobody lets what it made wait, and launches are short. Where later a consumer
- * lets frames wait that takes long for each, the run goes back to the slots that it began with. */
+ * is what holds it up: its inputs are nearly full, nobody lets what it made wait, and launches are short. Where later a
+ * consumer lets frames wait that takes long for each, the run goes back to the slots that it began with. */
 #include "run/segment.h"
 
 enum { LAUNCHES = 16, SHORT_NS = 1000000 };
@@ -27,7 +27,8 @@ static bool holds_up(const gp_actorrt *p)
     for (int i = 0; i < p->nin && is; i++) {
         const gp_ringrt *r = p->in[i].ring;
         any |= grows(r);
-        is = !grows(r) || held(r, p->in[i].consumer) >= (uint64_t)gp_ring_room(r);
+        /* not quite full: a source that reads many at once has some slots for its next frames just then */
+        is = !grows(r) || held(r, p->in[i].consumer) * 3 >= (uint64_t)gp_ring_room(r) * 2;
     }
     for (int o = 0; o < p->nout && is; o++) {
         const gp_ringrt *r = p->out[o];
