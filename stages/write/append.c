@@ -16,13 +16,31 @@ static int64_t columns(const gp_type *t)
     return t->ndim > 1 ? gp_count(t) / (t->dim[0] ? t->dim[0] : 1) : 1;
 }
 
+/* Is the last line spelled as those that follow? Others have other separators. */
+static bool ends_alike(const gp_rowsfile *as, int fd, int64_t size, int64_t numbers, char why[GP_WHY])
+{
+    int64_t n = size < HEAD ? size : HEAD, begins = n - 1, parts = 1;
+    gp_growbuf tail = { 0 };
+    if (!gp_growbuf_need(&tail, (size_t)n))
+        return gp_why(why, GP_WHY_MEMORY);
+    const char *s = (const char *)tail.data;
+    bool read = gp_read_at(fd, tail.data, (size_t)n, size - n) == n, ends = read && s[n - 1] == '\n';
+    while (ends && begins && s[begins - 1] != '\n')
+        parts += s[--begins] == as->separator;
+    bool same = ends && (!as->separator || parts == numbers || s[begins] == '#' || begins == n - 1 || (!begins && n < size));
+    free(tail.data);
+    return !read ? gp_why(why, "cannot be read: %s", gp_strerror(errno))
+         : !ends ? gp_why(why, "cannot be added to: its last line does not end")
+                 : same || gp_why(why, "cannot be added to: its last line has no %lld numbers with '%s' between them",
+                                  (long long)numbers, as->separator == '\t' ? "\\t" : ",");
+}
+
 static bool ends_text(gp_writer *w, int64_t size, char why[GP_WHY])
 {
     const gp_write_opts *o = w->o;
     const gp_rowsfile *as = gp_rowsfile_of(o->as);
     gp_growbuf head = { 0 };
     gp_type is = { 0 }, row = w->joined;
-    char last = '\n';
     row.dim[0] = 1;
     int fd = w->worker[0].file.fd;
     bool ok = gp_read_file(fd, HEAD, &head, why);
@@ -32,13 +50,10 @@ static bool ends_text(gp_writer *w, int64_t size, char why[GP_WHY])
     free(head.data);
     if (!ok)
         return false;
-    if (size && gp_read_at(fd, &last, 1, size - 1) != 1)
-        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
-    if (last != '\n')
-        return gp_why(why, "cannot be added to: its last line does not end");
-    return !is.ndim || columns(&is) == columns(&row)
-        || gp_why(why, "cannot be added to: its rows have %lld numbers, those of the frames %lld", (long long)columns(&is),
-                  (long long)columns(&row));
+    if (is.ndim && columns(&is) != columns(&row))
+        return gp_why(why, "cannot be added to: its rows have %lld numbers, those of the frames %lld", (long long)columns(&is),
+                      (long long)columns(&row));
+    return !size || ends_alike(as, fd, size, columns(&row), why);
 }
 
 static bool ends_npy(gp_writer *w, int64_t size, char why[GP_WHY])
