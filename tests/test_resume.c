@@ -229,6 +229,7 @@ static const struct { const char *does, *says; } broken[] = {
     { "out/b.npy", "cannot be added to: it has fewer than" },
     { "remove", "is not there any more, and a run is to go on in it" },
     { "pipeline", "notes how far another pipeline has come" },
+    { "another", "cannot be added to: it holds u8 [600, 7], and with the frames it would be u8 [600, 6]" },
 };
 
 TEST_EACH(what_does_not_fit, broken)
@@ -240,6 +241,8 @@ TEST_EACH(what_does_not_fit, broken)
     ck_assert_int_eq(r.outcome, GP_DRAINED);
     if (!strcmp(broken[_i].does, "remove"))
         ck_assert_int_eq(unlink(io_at("out/b.npy")), 0);
+    else if (!strcmp(broken[_i].does, "another"))
+        io_count_npy("out/b.npy", U8(600, 7), 0);
     else if (strcmp(broken[_i].does, "pipeline"))
         pipe_text(io_dir, broken[_i].does, "gpipe resume 1 0\n");
     r = io_go(strcmp(broken[_i].does, "pipeline") ? ONE("") TWO_SINKS : ONE("") "  - {use: cast, dtype: i16}\n" TWO_SINKS);
@@ -281,6 +284,7 @@ TEST(the_note_is_a_file_of_its_own)
     make_files();
     io_runs("resume: ''\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS);
     io_fails("resume: out/b.npy\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "out/b.npy");
+    io_fails("resume: /dev/null\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "is no regular file");
     io_fails("resume: in.npy\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "is read by stage 'read'");
 }
 

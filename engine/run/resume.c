@@ -268,7 +268,9 @@ bool gp_resume_open(gp_run *run, gp_errs *errs)
     r->file.durable = GP_DURABLE_FILE, r->file.is_sole = true;
     if (!r->file.by)
         return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
-    return (gp_outfile_claim(&r->file, g->resume, why) || failed(run, errs, why)) && read_file(r, errs);
+    if (!gp_outfile_claim(&r->file, g->resume, why))
+        return failed(run, errs, why);
+    return r->file.in_place ? failed(run, errs, "is no regular file") : read_file(r, errs);
 }
 
 const gp_saved *gp_resume_saved(const gp_run *run, int stage)
