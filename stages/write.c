@@ -107,7 +107,7 @@ static bool open_writer(const gp_open *g, void **state)
         begin_worker(w, i);
     if (w && g->saved) {
         w->from = g->saved->next, w->now = *g->saved, w->nfiles = o->rotates ? w->now.own[0] : 0;
-        w->goes_on = w->begun = o->live && w->now.own[0];
+        w->goes_on = w->begun = o->append || (o->live && w->now.own[0]);
     }
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
@@ -125,6 +125,8 @@ static bool open_writer(const gp_open *g, void **state)
                            : gp_path_expand(path, o->path, 0, "", why) && gp_writer_open_joined(w, path, &g->in[0], why);
     if (ok && !o->single && w->ranks == 1)
         gp_ranges_open(w);
+    if (ok && o->append && !w->begun)  /* a run that goes on cuts it to what it has now */
+        w->now = (gp_saved){ w->from, { w->size, (uint64_t)w->joined.dim[0], w->head } }, w->begun = true;
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
         || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }

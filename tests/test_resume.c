@@ -77,9 +77,9 @@ static int64_t note(void)
     return stat(io_at("progress"), &st) ? 0 : st.st_ctim.tv_sec * 1000000000LL + st.st_ctim.tv_nsec;
 }
 
-/* Runs the pipeline, and kills it once it has noted twice that it goes on, and a while later. False: it has come to its
- * end before. */
-static bool broken_off(const char *yaml)
+/* Runs the pipeline, and kills it once it has noted so often how far it has come, and a while later. False: it has come to
+ * its end before. */
+static bool broken_off(const char *yaml, int often)
 {
     const int64_t till = gp_now_ns() + 60000000000;
     int64_t last = note(), now;
@@ -91,7 +91,7 @@ static bool broken_off(const char *yaml)
             fprintf(stderr, "%s\n", io_error(&r));
         _exit(r.outcome != GP_DONE);
     }
-    for (int notes = 0; !(ended = waitpid(pid, &status, WNOHANG)) && notes < 2 && gp_now_ns() < till; usleep(500))
+    for (int notes = 0; !(ended = waitpid(pid, &status, WNOHANG)) && notes < often && gp_now_ns() < till; usleep(500))
         if ((now = note()) && now != last)
             last = now, notes++;
     usleep((useconds_t)(rand_r(&seed) % 30000));
@@ -138,7 +138,7 @@ TEST_EACH(killed_again_and_again, killed)
     make_files();
     io_go(pipe_edited(folder(killed[_i].yaml, "want"), "rate: ", "rate: 10"));    /* in no hurry, but soon */
     OWNED char *yaml = strdup(format("resume: progress\n%s", folder(killed[_i].yaml, "out")));
-    while (kills < KILLS && broken_off(yaml))
+    while (kills < KILLS && broken_off(yaml, 1 + kills % 2))       /* first with what was there before frame 0 */
         kills++;
     fprintf(stderr, "killed %d times\n", kills);
     if (kills == KILLS) {
@@ -229,6 +229,7 @@ static const struct { const char *does, *says; } broken[] = {
     { "out/b.npy", "cannot be added to: it has fewer than" },
     { "remove", "is not there any more, and a run is to go on in it" },
     { "pipeline", "notes how far another pipeline has come" },
+    { "another", "cannot be added to: it holds u8 [600, 7], and with the frames it would be u8 [600, 6]" },
 };
 
 TEST_EACH(what_does_not_fit, broken)
@@ -240,6 +241,8 @@ TEST_EACH(what_does_not_fit, broken)
     ck_assert_int_eq(r.outcome, GP_DRAINED);
     if (!strcmp(broken[_i].does, "remove"))
         ck_assert_int_eq(unlink(io_at("out/b.npy")), 0);
+    else if (!strcmp(broken[_i].does, "another"))
+        io_count_npy("out/b.npy", U8(600, 7), 0);
     else if (strcmp(broken[_i].does, "pipeline"))
         pipe_text(io_dir, broken[_i].does, "gpipe resume 1 0\n");
     r = io_go(strcmp(broken[_i].does, "pipeline") ? ONE("") TWO_SINKS : ONE("") "  - {use: cast, dtype: i16}\n" TWO_SINKS);
@@ -248,11 +251,40 @@ TEST_EACH(what_does_not_fit, broken)
     ck_assert_int_ne(note(), 0);
 }
 
+/* What may be edited before the run goes on. */
+static const struct { const char *from, *to, *says; } edits[] = {
+    { "rate: 500", "rate: 900, workers: 2", NULL },
+    { "resume", "depth: 3\non_error: drop\nresume", NULL },
+    { "frames: 900", "frames: 800", NULL },
+    { "frames: 900", "frames: 5", "progress' notes more frames than there are by now" },
+    { "[3]", "[4]", "progress' notes how far another pipeline" },
+    { "[3]", "taps.npy", "progress' notes how far another pipeline" },
+    { NULL, NULL, "progress' notes how far another pipeline" },
+};
+
+TEST_EACH(edited, edits)
+{
+    int level = 1;
+    static const char yaml[] = "resume: progress\nbuffers: {x: {dtype: u8, shape: [1, 6]}, k: {const: [3], dtype: u8}}\n"
+        "stages:\n  - {use: generate, frames: 900, rate: 500, out: x}\n  - {use: expr, in: {x: x, k: k}, expr: x + k, out: y}\n"
+        "  - {use: write, path: '${env:GPIPE_TEST_FOLDER}/%d.raw'}\n";
+    setenv("GPIPE_TEST_FOLDER", "out", 1);
+    io_count_npy("taps.npy", U8(1), 3);
+    pipe_result r = pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true }, io_stop_soon, &level);
+    ck_assert_int_eq(r.outcome, GP_DRAINED);
+    setenv("GPIPE_TEST_FOLDER", edits[_i].from ? "out" : "other", 1);
+    r = io_go(edits[_i].from ? pipe_edited(yaml, edits[_i].from, edits[_i].to) : yaml);
+    ck_assert_msg(r.outcome == (edits[_i].says ? GP_ERROR : GP_DONE), "%s", pipe_said(&r.errs));
+    if (edits[_i].says)
+        ck_assert_msg(strstr(io_error(&r), edits[_i].says) != NULL, "%s", io_error(&r));
+}
+
 TEST(the_note_is_a_file_of_its_own)
 {
     make_files();
     io_runs("resume: ''\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS);
     io_fails("resume: out/b.npy\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "out/b.npy");
+    io_fails("resume: /dev/null\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "is no regular file");
     io_fails("resume: in.npy\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "is read by stage 'read'");
 }
 

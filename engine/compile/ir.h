@@ -306,7 +306,8 @@ typedef struct gp_graph {
     const char *const *metadata; int nmetadata;  /* the names of numbers that travel with frames, as listed */
     int rank, ranks;           /* which of how many processes this is, see shard.c */
     const char *resume; gp_loc resume_at;    /* the file that notes how far a run has come; NULL: none does */
-    uint64_t from;             /* then: the number of the first frame, as the run found it there */
+    uint64_t outside;          /* then: of what texts of the file have from the environment; */
+    uint64_t from;             /* ... the number of the first frame, as the run found it there */
 } gp_graph;
 
 /* Over all ranks and runs, the number of firing k of a stage, and the firing that has number n. */
@@ -499,6 +500,7 @@ bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
 const char *gp_stage_needs(const gp_stage *);
 bool gp_stage_starts_anew(const gp_stage *);
 bool gp_resume_check(gp_graph *, gp_errs *);
+uint64_t gp_resume_outside(gp_arena *, const gp_node *, const gp_env *, gp_errs *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

@@ -1,5 +1,7 @@
 /* resume.c - may a run go on where another was broken off ('resume')? Then all frames are made anew from that number on,
  * as those of one rank of several are: what makes a frame needs its number alone, and a sink notes what it has. */
+#include <string.h>
+#include "base/table.h"
 #include "compile/ir.h"
 
 static bool check_source(const gp_stage *st, gp_errs *errs)
@@ -31,4 +33,24 @@ bool gp_resume_check(gp_graph *g, gp_errs *errs)
         st->shared = true;
     }
     return ok;
+}
+
+/* The values that ${env:...} has in the texts, as a number. What ${date:...} would be in the next run is another date. */
+uint64_t gp_resume_outside(gp_arena *a, const gp_node *n, const gp_env *env, gp_errs *errs)
+{
+    static const char of_env[] = "${env:", of_date[] = "${date:";
+    uint64_t sum = 0;
+    for (const char *p = n->text; (p = strchr(p, '$')); p += 1 + (p[1] == '$')) {
+        if (!strncmp(p, of_date, strlen(of_date)))
+            gp_fail(errs, GP_E_SPEC, gp_node_part(n, (size_t)(p - n->text), strcspn(p, "}") + 1), "the run that goes on from "
+                    "this one, as 'resume' says, has another date: leave it out");
+        if (strncmp(p, of_env, strlen(of_env)) != 0 || !env || !env->get)
+            continue;
+        const char *name = gp_strndup(a, p + strlen(of_env), strcspn(p + strlen(of_env), ":}"));
+        const char *value = env->get(env->arg, name);
+        sum += gp_text_hash(name) * gp_text_hash(value ? value : "");
+    }
+    for (int i = 0; i < n->n; i++)
+        sum += gp_resume_outside(a, n->item[i], env, errs);
+    return sum;
 }

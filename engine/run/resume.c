@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/filetable.h"
+#include "base/num.h"
 #include "base/table.h"
 #include "base/thread.h"
 #include "run/host.h"
@@ -32,6 +34,7 @@ typedef struct gp_resume {
     bool started, stop;
     pthread_mutex_t lock;
     pthread_cond_t wake;
+    char *next;                /* room for what it is to say */
     char last[];               /* what the file says, room() bytes */
 } gp_resume;
 
@@ -55,10 +58,22 @@ static uint64_t of_file(uint64_t h, const char *path)
                  (uint64_t)st.st_mtim.tv_nsec);
 }
 
+/* A constant that stands in the pipeline. */
+static uint64_t of_numbers(uint64_t h, const gp_buffer *b)
+{
+    const gp_num *x = b->numbers ? b->numbers : &b->value;
+    for (int64_t i = 0, n = b->numbers ? gp_count(&b->type) : 1; i < n; i++) {
+        uint64_t bits = 0;             /* an element has at most 8 bytes */
+        gp_num_store(&bits, &x[i], b->type.dtype);
+        h = mixed(h, bits);
+    }
+    return h;
+}
+
 /* What decides which frames there are, and what is made of them; but not how many. */
 static uint64_t identify(const gp_graph *g)
 {
-    uint64_t h = 0;
+    uint64_t h = g->outside;
     for (int i = 0; i < g->ndigests; i++)
         h = mixed(mixed(h, gp_text_hash(g->digest[i].stage)), gp_text_hash(g->digest[i].of));
     for (int i = 0; i < g->nstages; i++) {
@@ -73,7 +88,11 @@ static uint64_t identify(const gp_graph *g)
         char text[128];
         h = mixed(h, gp_text_hash(gp_type_text(&g->buffer[i].type, text)));
         h = g->buffer[i].path ? of_file(h, g->buffer[i].path) : h;
+        h = gp_is_const(&g->buffer[i]) && !g->buffer[i].path ? of_numbers(h, &g->buffer[i]) : h;
     }
+    for (int i = 0; i < g->nprologue; i++)
+        for (int k = 0; k < g->prologue[i].nreads; k++)
+            h = of_file(h, g->prologue[i].reads[k]);
     return h;
 }
 
@@ -95,6 +114,19 @@ static const gp_stage *sink_of(const gp_graph *g, const char *name)
         if (!g->stage[i].nout && !strcmp(g->stage[i].name, name))
             return &g->stage[i];
     return NULL;
+}
+
+/* False: a sink has had more frames than there are. */
+static bool fits(const gp_resume *r)
+{
+    const gp_graph *g = r->run->graph;
+    uint64_t most = 0;
+    for (int i = 0; i < g->nstages; i++)
+        most = !g->stage[i].nout && r->saved[i].next > most ? r->saved[i].next : most;
+    for (int i = 0; i < g->nstages; i++)
+        if (!g->stage[i].nin && g->stage[i].known.frames && (uint64_t)g->stage[i].known.frames < most)
+            return false;
+    return true;
 }
 
 /* A line for each sink. */
@@ -144,6 +176,8 @@ static bool read_file(gp_resume *r, gp_errs *errs)
     if (!ok)
         return failed(r->run, errs, "notes how far another pipeline has come, or this one with other files: to begin from the "
                       "first frame, remove it");
+    if (!fits(r))
+        return failed(r->run, errs, "notes more frames than there are by now: to begin from the first one, remove it");
     return gp_fail(errs, GP_E_WARN, g->resume_at, "the run goes on at frame %llu, as '%s' says", (unsigned long long)g->from,
                    g->resume), true;
 }
@@ -197,17 +231,13 @@ static void note(gp_resume *r, char *text)
 static void *resume_main(void *arg)
 {
     gp_resume *r = arg;
-    char *text = malloc(room(r->run->graph));
-    bool stop = !text;
-    while (!stop) {
+    char *text = r->next;
+    for (bool stop = false; !stop;) {
         int64_t began = gp_now_ns();
         note(r, text);
         int64_t wait = (gp_now_ns() - began) * SHARE, least = LEAST_MS * 1000000LL, most = MOST_MS * 1000000LL;
         wait = wait < least ? least : wait > most ? most : wait;
-        struct timespec till;
-        clock_gettime(CLOCK_REALTIME, &till);
-        till.tv_sec += wait / 1000000000, till.tv_nsec += wait % 1000000000;
-        till.tv_sec += till.tv_nsec / 1000000000, till.tv_nsec %= 1000000000;
+        struct timespec till = gp_moment(gp_now_ns() + wait);
         pthread_mutex_lock(&r->lock);
         while (!r->stop && pthread_cond_timedwait(&r->wake, &r->lock, &till) != ETIMEDOUT)
             ;
@@ -216,7 +246,6 @@ static void *resume_main(void *arg)
         if (stop)
             note(r, text);
     }
-    free(text);
     return NULL;
 }
 
@@ -228,18 +257,20 @@ bool gp_resume_open(gp_run *run, gp_errs *errs)
     char why[GP_WHY];
     if (!g->resume)
         return true;
-    gp_resume *r = run->resume = calloc(1, sizeof *r + room(g));
+    gp_resume *r = run->resume = calloc(1, sizeof *r + 2 * room(g));
     if (!r)
         return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->wake, NULL);
+    gp_cond_init(&r->wake);
     ((gp_graph *)g)->from = 0;
-    r->run = run, r->id = identify(g);
+    r->run = run, r->id = identify(g), r->next = r->last + room(g);
     r->file.by = gp_filetable_writer(run->files, "'resume'", (gp_loc){ 0 }, g->resume);
     r->file.durable = GP_DURABLE_FILE, r->file.is_sole = true;
     if (!r->file.by)
         return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
-    return (gp_outfile_claim(&r->file, g->resume, why) || failed(run, errs, why)) && read_file(r, errs);
+    if (!gp_outfile_claim(&r->file, g->resume, why))
+        return failed(run, errs, why);
+    return r->file.in_place ? failed(run, errs, "is no regular file") : read_file(r, errs);
 }
 
 const gp_saved *gp_resume_saved(const gp_run *run, int stage)
@@ -247,10 +278,13 @@ const gp_saved *gp_resume_saved(const gp_run *run, int stage)
     return run->resume && run->resume->saved && !run->graph->stage[stage].nout ? &run->resume->saved[stage] : NULL;
 }
 
+/* What is there before frame 0 is noted first: a file that frames are added to has another length from then on. */
 void gp_resume_start(gp_run *run)
 {
     gp_errs errs = { .n = 0 };
     gp_resume *r = run->resume;
+    if (r)
+        note(r, r->next);
     int e = r ? gp_thread_start(&r->thread, resume_main, r) : 0;
     if (e)
         gp_fail(&errs, GP_E_RESOURCE, run->graph->resume_at, "cannot start a thread: %s", gp_strerror(e));
@@ -274,7 +308,7 @@ void gp_resume_stop(gp_run *run)
 
 void gp_resume_done(gp_run *run, gp_errs *errs)
 {
-    if (run->resume && unlink(run->graph->resume) && errno != ENOENT)
+    if (run->resume && unlink(run->resume->file.path) && errno != ENOENT)
         gp_fail(errs, GP_E_WARN, run->graph->resume_at, "'%s' cannot be removed, though the run is done: %s", run->graph->resume,
                 gp_strerror(errno));
 }

@@ -379,8 +379,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     if (back && run->ready && !run->set_up_errs.failed) {
         if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
             gp_cancel(p, 2), gp_run_level(run, 2);
-        gp_threads_start(run);
         gp_resume_start(run);
+        gp_threads_start(run);
         gp_loans_begin(run);
         int64_t now = gp_now_ns();
         if (from && atomic_load(&from->told_ns)) {
