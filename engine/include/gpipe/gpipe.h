@@ -278,7 +278,7 @@ typedef enum gp_outcome {
     GP_NOT_DRAINED,        /* gp_cancel(2) */
     GP_ERROR,              /* see errs */
     GP_STUCK,              /* a thread did not come back: call _exit soon, do not
-                              destroy the pipeline */
+                              destroy the pipeline, nor its registry */
     GP_PAUSED,             /* gp_pipeline_pause: it can go on, see gp_pipeline_go_on */
 } gp_outcome;
 
