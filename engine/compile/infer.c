@@ -149,9 +149,9 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
                        "invalid type: dtype %d, %d axes", st->s.kind->name, name, (int)t->dtype,
                        t->ndim);
     if (!t->dtype || t->ndim < 1)
-        return AT(r, b->b.at, "the %s of buffer '%s' cannot be inferred; declare it under "
-                  "'buffers': %s: {dtype: f32, shape: [480, 640]}", t->dtype ? "shape" : "dtype",
-                  name, name);
+        return AT(r, b->b.at, "the %s of buffer '%s' cannot be inferred%s; declare it under 'buffers': %s: {dtype: f32, "
+                  "shape: [480, 640]}", t->dtype ? "shape" : "dtype", name, !st->s.plugin ? ""
+                  : gp_format(r->arena, ", as shape() of kind '%s' did not set it", st->s.kind->name), name);
     bytes = (int64_t)gp_dtype_size(t->dtype);
     for (int k = 0; k < t->ndim; k++)
         if (t->dim[k] < 1 || __builtin_mul_overflow(bytes, t->dim[k], &bytes)
