@@ -189,6 +189,8 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
                                                                : "it takes frames in order");
     if (on_hole && (!s->state || st->s.kind->emit))
         ok = AT(r, on_hole->at, s->state ? "'on_hole' has no effect: stage '%s' leaves holes out"
+                : !st->s.device && s->serial ? "'on_hole' has no effect on a stage on the host: what '%s' may keep from frame "
+                                               "to frame is its own, and it sees a hole as a gap in the frames' numbers"
                 : "'on_hole' has no effect: stage '%s' carries nothing from frame to frame", name);
     if (s->table && !st->s.kind->table)
         ok = AT(r, st->s.at, "kind '%s' asks for a table of %zu bytes and has no table()",

@@ -501,7 +501,8 @@ typedef enum gp_status {
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
  * engine fills it in when it is left 0) and may set `name`. */
 typedef struct gp_frame {
-    uint64_t index;        /* over all processes that share the source's frames */
+    uint64_t index;        /* over all processes that share the source's frames. A hole is not run: a stage on the host
+                              that keeps something sees a gap in the numbers (on_hole is for gp_shape.state alone) */
     int64_t time_ns;
     const char *name;      /* source file's name without folder and extension,
                               or NULL; lives until the source is closed */
