@@ -161,9 +161,8 @@ $B/gpipe.pc: FORCE
 	@{ echo 'prefix=$(PREFIX)'; echo 'libdir=$${prefix}/lib'; echo 'includedir=$${prefix}/include'; \
 	   echo 'luadir=$${prefix}/share/gpipe/lua'; echo 'plugindir=$${prefix}/lib/gpipe/plugins'; echo; echo 'Name: gpipe'; \
 	   echo 'Description: declarative GPU pipelines'; echo 'Version: $(VERSION)'; \
-	   echo 'Requires.private: $(PKGS)'; echo 'Cflags: -I$${includedir}'; \
-	   echo 'Libs: -L$${libdir} -lgpipe'; \
-	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),$(CUROOT)/lib64/libcudart_static.a) -pthread -ldl -lm -lrt'; \
+	   echo 'Cflags: -I$${includedir}'; echo 'Libs: -L$${libdir} -lgpipe'; \
+	   echo 'Libs.private: $(shell pkg-config --static --libs $(PKGS)) $(if $(filter 1,$(CUDA)),$(CUROOT)/lib64/libcudart_static.a) -pthread -ldl -lm -lrt'; \
 	 } > $@
 
 # Loops over the rows of pictures and of matrices, and many lines, for vectors.

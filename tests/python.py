@@ -805,6 +805,46 @@ out, err = p.communicate(timeout=60)
 check("a stage that goes on is named", "GpipeWarning: pipeline:3:" in said and "stage 'lua' has been" in said, said)
 check("... and ended", p.returncode and out == "<gpipe.Pipeline pipeline: inputs 'camera', outputs 'result'>\n", (out, err))
 
+# who leaves by a second Ctrl-C waits for the run: a plug-in's loop may outlive it, and then the interpreter
+put("hang.c", r"""
+#include <fcntl.h>
+#include <gpipe/stage.h>
+static bool shape(gp_shape *s) { s->out[0] = s->in[0]; return true; }
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    creat("hangs", 0600);
+    for (volatile int goes = 1; goes;) ;
+    return c && f && n;
+}
+static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "any" }, { 0 } }, out[] = { { .name = "out" }, { 0 } };
+static const gp_kind kind = { GP_KIND("hang"), .help = "does not end", .in = in, .out = out, .shape = shape, .run = run };
+GP_PLUGIN("hangs", "1", &kind);
+""")
+subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT}/engine/include", "-o", "hang.so", "hang.c"], check=True)
+p = script("""
+    import gpipe, numpy, os, time
+    text = '''
+    buffers: {picture: {dtype: f32, shape: [4]}}
+    stages: [{name: camera, use: input, out: picture}, {use: hang}, {name: result, use: output}]
+    '''
+    p = gpipe.Pipeline(text=text, measure=True)
+    try:
+        with p:
+            p.inputs["camera"].push(numpy.zeros(4, "f4"))
+            while not os.path.exists("hangs"):
+                time.sleep(0.01)
+            raise LookupError
+    except KeyboardInterrupt:
+        print(p.report()["outcome"])                   # of a run that is over
+    """, env=dict(os.environ, GPIPE_PLUGINS="hang.so"))
+said = ""
+while "has been busy with frame 0 for" not in said and (line := p.stderr.readline()):
+    said += line
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=60)
+check("a loop of a plug-in, and Ctrl-C", "stage 'hang' (plug-in hangs 1) has" in said and out == "stuck\n"
+      and p.returncode == 0, (p.returncode, said, out, err))
+
 # == what the documentation shows ===============================================
 with open(os.path.join(ROOT, "engine/cli/topics/python.md")) as f:
     blocks = [b.split("```")[0] for b in f.read().split("```python\n")[1:]]

@@ -208,7 +208,7 @@ TEST_LOOP(whose_error_it_is, 0, 2)
     ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
     ck_assert_uint_eq(a.in, a.out + a.dropped + a.failed + a.cancelled);
     ck_assert_int_eq(errs.n, 1);
-    first_error_is(&errs, 5, "it was too bright");
+    first_error_is(&errs, 5, one ? "it was too bright, in frame 2" : "it was too bright");
     if (one)
         ck_assert(outcome == GP_DONE && a.failed == 1 && a.out == 39 && errs.e[0].code == GP_E_WARN);
     gp_pipeline_destroy(p);

@@ -122,7 +122,7 @@ TEST(no_characters)
 }
 
 static const struct { const char *word, *candidate; bool near; } words[] = {
-    { "blurr", "blur", true }, { "blru", "blur", true }, { "x", "y", true }, { "x", "yz", false },
+    { "blurr", "blur", true }, { "blru", "blur", true }, { "x", "y", false }, { "X", "x", true }, { "x", "x1", true }, { "x", "yz", false },
     { "threshhold", "threshold", true }, { "scale", "blur", false }, { "a", "abcdef", false },
     { "something", "somewhere", false },
 };

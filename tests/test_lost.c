@@ -231,7 +231,7 @@ TEST(places_of_stages)
                  "%s", use[i], i ? "" : "  - {use: discard}\n");
         seen s = run(text);
         ck_assert_int_eq(s.outcome, GP_ERROR);
-        first_error_is(&s.errs, 4, "it broke");
+        first_error_is(&s.errs, 4, i ? "it broke, in frame 0" : "it broke");
     }
 }
 

@@ -315,7 +315,7 @@ static const struct { const char *buffers, *stage, *error; } refused[] = {
     { X4, "model: \"%s/no_input.onnx\"", "model '%s/no_input.onnx' has no inputs: let a Lua script be a source" },
     { X4, "model: \"%s/layer.onnx\", provider: cuda", "no GPU can compute the model: the pipeline runs on the CPU" },
     { X4, "model: \"%s/layer.onnx\", on: host", "'on' has no effect: stage 'onnx' runs where its options say" },
-    { X4, "model: \"%s/layer.onnx\", in: {y: x}", "model '%s/layer.onnx' has no input 'y'; did you mean 'x'?" },
+    { X4, "model: \"%s/layer.onnx\", in: {y: x}", "model '%s/layer.onnx' has no input 'y'" },
     { X4, "model: \"%s/layer.onnx\", out: {logits: z}", "model '%s/layer.onnx' has no output 'logits', but 'y': write "
                                                         "out: {y: BUFFER}" },
     { X4, "model: \"%s/pair.onnx\"", "model '%s/pair.onnx' has no input 'in', but 'a' and 'b': write in: {a: BUFFER}" },

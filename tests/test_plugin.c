@@ -81,6 +81,29 @@ TEST(loads)
     ck_assert(n == 8 && got[0] == 8 && got[1] == 1);
 }
 
+/* Nothing of a frame is what an earlier one left there, but of a kind that relies on that. */
+TEST(writes_nothing)
+{
+    const char *file = make("a", NAMED("seven"), "static bool none(gp_call *c, gp_frame *f, int n)\n"
+        "{ (void)c, (void)n; f->status = f->index == 9 ? GP_END : GP_OK; return true; }\n"
+        "static bool first(gp_call *c, gp_frame *f, int n)\n"
+        "{ if (f->out[0].fresh) *(int32_t *)f->out[0].data = 1; return none(c, f, n); }\n"
+        "static bool keep(gp_shape *s) { s->keeps_slots = true; return shape(s); }\n"
+        "static const gp_kind nothing = { GP_KIND(\"nothing\"), .help = \"none\", .out = out, .shape = shape, .run = none };\n"
+        "static const gp_kind keeps = { GP_KIND(\"keeps\"), .help = \"one\", .out = out, .shape = keep, .run = first };\n"
+        "GP_PLUGIN(\"sevens\", \"1.5\", &nothing, &keeps);");
+    ck_assert_msg(gp_plugin_load(kinds, file, &errs), "%s", errs.e[0].msg);
+    for (int keeps = 0; keeps < 2; keeps++) {
+        const char *yaml = format("stages: [{use: %s}, {use: write, path: out.raw}]\n", keeps ? "keeps" : "nothing");
+        gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .registry = kinds });
+        errs = (gp_errs){ .n = 0 };
+        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), keeps ? GP_DONE : GP_ERROR);
+        ck_assert_msg(keeps || strstr(errs.e[0].msg, "stage 'nothing' leaves 1 of the 1 elements of 'out' unwritten in frame "
+                                      "0, such as [0] (counted from 0)"), "%s", errs.e[0].msg);
+        gp_pipeline_destroy(p);
+    }
+}
+
 static const struct { const char *flags, *more, *says; } refused[] = {
     { "", "const gp_plugin gp_plugin_entry = { GP_ABI + 1, sizeof(gp_plugin), \"a\", \"1\", (const gp_kind *const[]){ &seven, 0 } };",
       "was built for a newer gpipe: its ABI is 3, that of this gpipe 2" },

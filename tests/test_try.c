@@ -8,7 +8,7 @@ static gp_registry *kinds;
 static gp_errs errs;
 
 /* A source that does what it should not. */
-enum { BEHIND, REFUSES, GOES_ON };
+enum { BEHIND, REFUSES, GOES_ON, FORGETS, FAILS, NAMES };
 struct odd { int how; int64_t frames, size; };
 
 static bool odd_shape(gp_shape *s)
@@ -22,14 +22,17 @@ static bool odd_shape(gp_shape *s)
 static bool odd_run(gp_call *c, gp_frame *f, int n)
 {
     const struct odd *o = c->opts;
-    memset(f->out[0].data, 0, (size_t)o->size + (o->how == BEHIND && f->index == 1));
+    if (o->how != FORGETS || f->index != 2)
+        memset(f->out[0].data, 0, (size_t)o->size + (o->how == BEHIND && f->index == 1));
+    if (o->how >= FAILS && f->index == 1)
+        return gp_fail(c->errs, GP_E_RUN, c->at, o->how == FAILS ? "frame 11 is no good" : "frame 1 is no good");
     if (o->how == BEHIND && f->index == 2)
         f->status = GP_END;
     return true;
 }
 
 static const gp_port odd_out[] = { { .name = "out" }, { 0 } };
-static const gp_opt odd_opts[] = { { GP_ENUM(struct odd, how), .choices = "behind|refuses|goes_on", .required = true, .help = "how" },
+static const gp_opt odd_opts[] = { { GP_ENUM(struct odd, how), .choices = "behind|refuses|goes_on|forgets|fails|names", .required = true, .help = "how" },
                                    { GP_INT(struct odd, frames), .help = "how many" },
                                    { GP_INT(struct odd, size), .def = "256", .help = "of one" }, { 0 } };
 static const gp_kind odd_kind = { GP_KIND("odd"), .help = "odd", .out = odd_out, .opts = odd_opts,
@@ -187,6 +190,10 @@ static const struct { const char *options, *says; } odd[] = {
     { "how: refuses", "stage 'stage': shape() of kind 'odd' refuses it and gave no reason" },
     { "how: goes_on, frames: 3", "stage 'stage' made more than the 3 frames that its shape() says (known.frames): run() has to "
       "give the next one the status GP_END" },
+    { "how: forgets, frames: 3", "stage 'stage' leaves about 256 of the 256 elements of 'out' unwritten in frame 2, such as [0] "
+      "(counted from 0): they would be what an earlier frame left there. Write them all, make fewer rows, or set 'zero" },
+    { "how: fails", "frame 11 is no good, in frame 1" },
+    { "how: names", "frame 1 is no good" },
     { "how: goes_on, size: 60e6", "the stage has made 5 frames, 256 MiB, and goes on: say how many are wanted" },
 };
 
@@ -195,6 +202,7 @@ TEST_EACH(odd_ones, odd)
     gp_frames out = { .n = 0 };
     ck_assert(!gp_try_stage(kinds, "odd", odd[_i].options, NULL, 0, &out, 1, &errs));
     ck_assert_msg(strstr(errs.e[0].msg, odd[_i].says) && !out.data, "%s", errs.e[0].msg);
+    ck_assert(!strstr(errs.e[0].msg, "frame 1 is no good,"));
 }
 
 #ifdef __x86_64__

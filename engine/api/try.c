@@ -109,6 +109,13 @@ static void put_guards(gp_plan *p)
         p->pool[i].guard = BEHIND, p->pool[i].stride += BEHIND;
 }
 
+/* So that it is seen what a stage leaves unwritten, in any frame where it is on the host. */
+static void look_for_unwritten(gp_pipeline *p, gp_stage *st)
+{
+    p->tried = true;
+    st->writes_all = (st->kind->run || st->kind->record) && !st->fills_device;
+}
+
 /* Is it said of each output that is wanted how many frames (`begun`: has it so many)? */
 static bool has_enough(const trial *t, bool begun)
 {
@@ -121,9 +128,11 @@ static bool has_enough(const trial *t, bool begun)
 static bool begin(trial *t, gp_errs *errs)
 {
     const gp_graph *g = t->pipeline->graph;
+    gp_stage *st = g->stage;
     char name[32];
-    for (t->stage = g->stage; strcmp(t->stage->name, "stage"); )
-        t->stage++;
+    while (strcmp(st->name, "stage"))
+        st++;
+    t->stage = st;
     if (!t->stage->nin && t->stage->endless && !has_enough(t, false))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "the stage makes frames without end: say how many are wanted");
     for (int i = 0; i < t->nports; i++) {
@@ -138,6 +147,7 @@ static bool begin(trial *t, gp_errs *errs)
             return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no eventfd: %s", gp_strerror(errno));
     }
     put_guards(t->pipeline->plan);
+    look_for_unwritten(t->pipeline, st);
     return gp_pipeline_start(t->pipeline, NULL, errs);
 }
 

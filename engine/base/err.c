@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include "base/json.h"
 #include "base/plain.h"
@@ -324,7 +325,8 @@ void gp_near_try(gp_near *near, const char *candidate)
     if (longer > reach(near->word))        /* the distance is at least this */
         return;
     int n = distance(near->word, candidate);
-    if (n < near->distance)
+    bool another = !longer && n == 1 && strlen(candidate) == 1 && strcasecmp(near->word, candidate);   /* letter */
+    if (n < near->distance && !another)
         near->distance = n, near->best = candidate;
 }
 

@@ -39,13 +39,13 @@ static const char *lacks_brackets(gp_arena *a, const gp_kind *kind, const gp_nod
 const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i)
 {
     const gp_node *key = stage->key[i];
-    const char *due = NULL, *colon = NULL;
+    const char *due = "", *colon = NULL;
     gp_near near = GP_NEAR(key->text);
     for (int rest = 0; rest < 2; rest++)           /* those that are due first: the first of the nearest is taken */
         for (const gp_opt *o = kind->opts; o && o->name; o++)
             if (gp_option_is_due(o, stage) != rest) {
                 gp_near_try(&near, o->name);
-                due = due || rest ? due : o->name;
+                due = rest ? due : gp_format(a, "%s%s'%s'", due, *due ? ", " : "", o->name);
                 colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], o->name);
             }
     for (const gp_opt *k = gp_stage_keys; k->name; k++) {
@@ -61,8 +61,8 @@ const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stag
     for (int k = 0; k < 2; k++)
         if (!strncmp(key->text, k ? "output" : "input", k ? 6 : 5))
             return k ? "; did you mean 'out'?" : "; did you mean 'in'?";
-    if (far && due)
-        return gp_format(a, "; it needs '%s'", due);
+    if (far && *due)
+        return gp_format(a, "; it needs %s", due);
     if (far)
         return gp_format(a, "; 'gpipe stages %s' lists them", kind->name);
     return gp_strndup(a, near.text, strlen(near.text));

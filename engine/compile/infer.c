@@ -149,9 +149,9 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
                        "invalid type: dtype %d, %d axes", st->s.kind->name, name, (int)t->dtype,
                        t->ndim);
     if (!t->dtype || t->ndim < 1)
-        return AT(r, b->b.at, "the %s of buffer '%s' cannot be inferred; declare it under "
-                  "'buffers': %s: {dtype: f32, shape: [480, 640]}", t->dtype ? "shape" : "dtype",
-                  name, name);
+        return AT(r, b->b.at, "the %s of buffer '%s' cannot be inferred%s; declare it under 'buffers': %s: {dtype: f32, "
+                  "shape: [480, 640]}", t->dtype ? "shape" : "dtype", name, !st->s.plugin ? ""
+                  : gp_format(r->arena, ", as shape() of kind '%s' did not set it", st->s.kind->name), name);
     bytes = (int64_t)gp_dtype_size(t->dtype);
     for (int k = 0; k < t->ndim; k++)
         if (t->dim[k] < 1 || __builtin_mul_overflow(bytes, t->dim[k], &bytes)
@@ -189,6 +189,8 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
                                                                : "it takes frames in order");
     if (on_hole && (!s->state || st->s.kind->emit))
         ok = AT(r, on_hole->at, s->state ? "'on_hole' has no effect: stage '%s' leaves holes out"
+                : !st->s.device && s->serial ? "'on_hole' has no effect on a stage on the host: what '%s' may keep from frame "
+                                               "to frame is its own, and it sees a hole as a gap in the frames' numbers"
                 : "'on_hole' has no effect: stage '%s' carries nothing from frame to frame", name);
     if (s->table && !st->s.kind->table)
         ok = AT(r, st->s.at, "kind '%s' asks for a table of %zu bytes and has no table()",
@@ -279,7 +281,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->batched = s->batched, st->keeps_slots = s->keeps_slots, st->serial = s->serial, st->known = s->known;
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
     st->writes_from = s->writes_from, st->file_each = s->file_each, st->cooperative = s->cooperative;
-    st->writes_all = s->writes_all && !s->fills_device;
+    st->writes_all = (s->writes_all || (st->plugin && !st->device)) && !s->fills_device;
     st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
     st->reduction = st->kind->reduces ? s->reduction : (gp_reduction){ 0 };
     st->scratch = s->scratch, st->scratch_zero = s->scratch_zero, st->state = s->state, st->table = s->table;

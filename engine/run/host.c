@@ -307,6 +307,31 @@ static bool is_fatal(gp_threadrt *t, uint64_t frame)
     return true;
 }
 
+/* Does a text name this frame ("frame 13")? */
+static bool names(const char *text, const char *frame)
+{
+    size_t n = strlen(frame);
+    while ((text = strstr(text, frame)) && text[n] >= '0' && text[n] <= '9')
+        text++;
+    return text;
+}
+
+/* What a stage says of a failure is of a frame, whose number few stages name. */
+static void tell_frame(gp_threadrt *t, uint64_t frame)
+{
+    char what[32];
+    snprintf(what, sizeof what, "frame %llu", (unsigned long long)gp_actor_number(t->actor, frame));
+    for (int i = 0; i < t->errs.n; i++) {
+        gp_err *e = &t->errs.e[i];
+        size_t n = strlen(e->msg);
+        if (e->code == GP_E_WARN || e->code == GP_E_NOTE)
+            continue;
+        if (!names(e->msg, what) && n + sizeof ", in " + strlen(what) <= sizeof e->msg)
+            snprintf(e->msg + n, sizeof e->msg - n, ", in %s", what);
+        return;
+    }
+}
+
 /* Makes a failure of what run() should not have done: `fr` is the frame, `ok` what it
  * returned. */
 static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
@@ -373,6 +398,8 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
     set_bytes(h, h->hole, fr->index, plain, GP_NO_HOLE);
     *there = plain;
     for (int i = plain; i < k; i++) {
+        if (t->errs.failed && (k == 1 || (ok && fr[i].status == GP_FAILED)))
+            tell_frame(t, fr[i].index);
         check_frame(t, &fr[i], ok);
         gp_status s = fr[i].status;
         *failed = !ok || (s == GP_FAILED && is_fatal(t, fr[i].index));
@@ -409,6 +436,8 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
 {
     gp_actorrt *p = t->actor;
     gp_hostrt *h = p->host;
+    if (!hole)
+        tell_frame(t, f);
     if (!hole && is_fatal(t, f))
         return false;
     if (!hole)

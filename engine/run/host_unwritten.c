@@ -7,6 +7,7 @@
  * frames may come before the first whole one, and a frame that is dropped or has no elements tells nothing. */
 #include "run/host.h"
 #include "run/pattern.h"
+#include "run/pipeline.h"
 
 struct gp_host_unwritten {
     gp_pattern pattern;
@@ -28,15 +29,15 @@ void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv)
     }
 }
 
-static bool is_due(const gp_host_unwritten *u, const gp_view *v)
+static bool is_due(const gp_actorrt *p, const gp_host_unwritten *u, const gp_view *v)
 {
-    return u->pattern.turn || gp_count(&v->type) > u->seen;
+    return p->run->pipeline->tried || u->pattern.turn || gp_count(&v->type) > u->seen;
 }
 
 bool gp_host_unwritten_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr)
 {
     for (int o = 0; o < p->stage->nout; o++)
-        if (is_due(&wv->unwritten[o], &fr->out[o]))
+        if (is_due(p, &wv->unwritten[o], &fr->out[o]))
             return true;
     return false;
 }
@@ -46,8 +47,8 @@ void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv)
     for (int o = 0; o < p->stage->nout; o++) {
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &wv->frame->out[o];
-        u->most = is_due(u, v) ? gp_count(&v->type) : 0;
-        if (u->most > u->seen)
+        u->most = is_due(p, u, v) ? gp_count(&v->type) : 0;
+        if (u->most > u->seen || !u->pattern.turn)
             gp_pattern_begin(&u->pattern);
         if (u->most)
             gp_pattern_put(&u->pattern, v->data);
@@ -57,7 +58,7 @@ void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv)
 bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *errs)
 {
     const gp_frame *fr = wv->frame;
-    bool due = false;
+    bool due = p->run->pipeline->tried;
     for (int o = 0; o < p->stage->nout; o++) {
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &fr->out[o];

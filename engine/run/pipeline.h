@@ -25,6 +25,7 @@ struct gp_pipeline {
     /* CLOCK_MONOTONIC: when its run was told to stop by gp_pipeline_retune, and when the last thread did; how long both
      * were before the run of this one went on from there. */
     _Atomic int64_t told_ns, stopped_ns, since_told_ns, paused_ns;
+    bool tried;                /* by gp_try_stage: what a host stage leaves unwritten is looked for in all frames */
     bool stuck;                /* a thread that set up a run to go on (retune.c) uses it for ever */
     gp_run *prepared;          /* set up to go on (retune.c); NULL: none */
     struct gp_threads *threads;        /* of its runs, with run_lock; NULL: there are none */

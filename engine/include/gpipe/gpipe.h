@@ -278,7 +278,7 @@ typedef enum gp_outcome {
     GP_NOT_DRAINED,        /* gp_cancel(2) */
     GP_ERROR,              /* see errs */
     GP_STUCK,              /* a thread did not come back: call _exit soon, do not
-                              destroy the pipeline */
+                              destroy the pipeline, nor its registry */
     GP_PAUSED,             /* gp_pipeline_pause: it can go on, see gp_pipeline_go_on */
 } gp_outcome;
 
@@ -484,8 +484,8 @@ void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made; `k
  * its inputs, which may be shorter in axis 0 and have times and numbers, and gives those that its outputs made, without
  * holes, with `each`, `number` and `time_ns`. out[i].n is how many are wanted, at most; 0: all, of a source up to 256
  * MiB; out[i].keys are those whose numbers are wanted, in `meta`. The keys of all ports are listed for the stage. What a stage on the host writes behind the end of a
- * frame is an error (of kernels 'gpipe run --check-kernels' says that), and so are more frames than a source's shape()
- * says. False, with an error, and without any frame, where it does not compile, or fails. Messages are of a file
+ * frame is an error (of kernels 'gpipe run --check-kernels' says that), and so are elements that it leaves unwritten in
+ * any frame, each of which run() then gets alone, and more frames than a source's shape() says. False, with an error, and without any frame, where it does not compile, or fails. Messages are of a file
  * "stage", in whose first line the stage is. The registry has gpipe's own kinds, too. */
 bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
                   gp_frames *out, int nout, gp_errs *errs);

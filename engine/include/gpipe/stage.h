@@ -305,13 +305,13 @@ struct gp_shape {
     int64_t writes_from;   /* of a path with %05d: the first number it writes; INT64_MAX:
                               only numbers that no file has yet */
     bool cooperative;      /* record() launches kernels whose gp_source says so */
-    bool writes_all;       /* record(), or run(), writes every element of its outputs, in the rows that it makes.
-                              The engine fills the outputs of the first whole frame, and of the first few shapes where frames
-                              differ, with a pattern and looks for it after (in samples, of a large one): an element
-                              that was not written is an error. For that, record() may be called several times for a frame, unless its frames
-                              take turns. run() is called once for each: for the first frame of each worker alone, and for
-                              the next few as long as an element may have the pattern's value by chance. Not with
-                              keeps_slots */
+    bool writes_all;       /* record() writes every element of its outputs, in the rows that it makes. So has the run()
+                              of a plug-in to, whatever this says. The engine fills the outputs of the first whole
+                              frame, and of the first few shapes where frames differ, with a pattern and looks for it
+                              after (in samples, of a large one): an element that was not written is an error. For that,
+                              record() may be called several times for a frame, unless its frames take turns. run() is
+                              called once for each: for the first frame of each worker alone, and for the next few as
+                              long as an element may have the pattern's value by chance. Not with keeps_slots */
     gp_dim3 block, grid;   /* of what record() launches for one whole frame, as plans show it:
                               threads, blocks; x 0: not said */
     gp_regroup regroup;    /* of a kind with neither run() nor record(): required. With emit() `every` and drop_tail */
@@ -501,7 +501,8 @@ typedef enum gp_status {
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
  * engine fills it in when it is left 0) and may set `name`. */
 typedef struct gp_frame {
-    uint64_t index;        /* over all processes that share the source's frames */
+    uint64_t index;        /* over all processes that share the source's frames. A hole is not run: a stage on the host
+                              that keeps something sees a gap in the numbers (on_hole is for gp_shape.state alone) */
     int64_t time_ns;
     const char *name;      /* source file's name without folder and extension,
                               or NULL; lives until the source is closed */

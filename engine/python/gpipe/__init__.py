@@ -752,7 +752,7 @@ class Pipeline:
                 self._told += [m for m in self._errs.messages() if m.kind == "warning"]
                 self._errs = errs
         if outcome == lib.GP_STUCK:
-            self._plan.leave()
+            self._plan.leave(self._names)
         return outcome
 
     def _ports(self):
@@ -914,7 +914,7 @@ class Pipeline:
         for loan in loans:
             loan._end_with_run()
         self._open.clear()
-        while self._thread.is_alive():
+        while not self._over:
             self._warn_held_up()
             moved = False
             for port in self._left_over(level):
@@ -923,8 +923,9 @@ class Pipeline:
                 while lib.gp_pull_begin(port._c, c, 0) == _OK:
                     lib.gp_pull_end(port._c, c)
                     moved = True
-            if not moved:
-                self._thread.join(0.001 if self.outputs else 0.1)
+            with self._lock:                           # Ctrl-C in join() has CPython 3.11 take the thread for ended
+                if not moved and not self._over:
+                    self._lock.wait(0.001 if self.outputs else 0.1)
         return kept
 
     def _left_over(self, level):

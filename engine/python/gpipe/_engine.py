@@ -1,5 +1,5 @@
 """The library: its errors as exceptions, its kinds, a pipeline compiled."""
-import importlib.metadata, json, os, sys, time, warnings
+import ctypes, importlib.metadata, json, os, sys, time, warnings
 from dataclasses import dataclass
 from typing import Optional
 from ._declared import ffi
@@ -126,13 +126,13 @@ def _getenv(_, name):
     return _values.setdefault(value, ffi.new("char[]", os.fsencode(value)))
 
 
-_stuck, _values, _registry = [], {}, None                          # what _getenv gave stays
+_values, _registry = {}, None                                      # what _getenv gave stays
 
 
 def registry():
     global _registry
     if _registry is None:
-        made, errs = ffi.gc(lib.gp_registry_create(), lib.gp_registry_destroy), Errors()
+        made, errs = lib.gp_registry_create(), Errors()           # threads of a run may outlive the interpreter
         errs.raise_if(made == ffi.NULL or not lib.gp_register_builtin(made, errs.c))
         lib.gp_plugins_find(made, _getenv, ffi.NULL, errs.c)
         warn(errs.messages())
@@ -190,10 +190,11 @@ class Compiled:
     def keep(self, *what):
         self.kept.extend(what)
 
-    def leave(self):
-        """A thread uses it still: it is never destroyed."""
+    def leave(self, *what):
+        """A thread uses it still, with `what`: it is never destroyed, nor when the interpreter ends."""
         ffi.gc(self.c, None)
-        _stuck.append(self)
+        self.keep(*what)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
     def errs(self, c=None):
         return Errors(self.file, self.source, self.settings, c)

@@ -49,7 +49,8 @@ static bool gain_shape(gp_shape *s)
     return true;
 }
 
-/* Several workers may be here at the same time, each with a frame of its own: what they share is only read. */
+/* Several workers may be here at the same time, each with a frame of its own: what they share is only read. All of an
+ * output is written, as its memory has what an earlier frame left there: else the run, or the test, fails. */
 static bool gain_run(gp_call *c, gp_frame *f, int n)
 {
     const struct gain *o = c->opts;
