@@ -111,7 +111,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     expect 'a broken one'     2 "gpipe: error: plug-in '.*' cannot be opened: file too short" "$GPIPE" check --plugin "$tmp/plugins/broken.so" "$tmp/kept.yaml"
     unset GPIPE_PLUGINS
 fi
-{ echo 'static int read_adc(float *v) { static int n; *v = 5; return n++ < 3; }'
+{ echo 'static int read_adc(float *v) { static int n; for (int i = 0; i < 2048; i++) v[i] = 5; return n++ < 3; }'
   sed -n '/^#ifndef/q; s/^ \*   //p' engine/include/gpipe/stage.h | grep -v '^cc '; } > "$tmp/adc.c"
 [ "$(sed -n '/^#ifndef/{=;q}' engine/include/gpipe/stage.h)" -le 41 ] && ok || bad 'stage.h: what all need is in its first forty lines'
 for h in $(grep -oh '[a-z_/]*\.h\>' engine/include/gpipe/*.h | sort -u); do

@@ -225,7 +225,7 @@ TEST(many)
 #define COMPUTES "  - {use: generate, out: a, frames: 1}\n" \
                  "  - {use: lua, script: s.lua}\n  - {use: discard}\n"
 
-/* Each takes several times the stall_timeout, of CPU time. */
+/* Each takes several times the stall_timeout, of CPU time, which is told of a frame. */
 static const struct { const char *name, *stages, *script; } slow[] = {
     { "a frame", COMPUTES, "function process(f, x, y) y:copy(x) " COMPUTE("2.5") " end" },
     { "a finish", COMPUTES, "function process(f, x, y) y:copy(x) end function finish() " COMPUTE("2.5") " end" },
@@ -241,9 +241,18 @@ static const char *timed(const char *patience, const char *stages, char text[200
     return text;
 }
 
+static void note_slow(void *arg, bool ends, const gp_errs *who)
+{
+    ck_assert(!ends && who->n == 1 && who->e[0].code == GP_E_WARN);
+    ck_assert_msg(strstr(who->e[0].msg, "been busy with frame 0 for") || strstr(who->e[0].msg, "been in its finish for")
+                  || strstr(who->e[0].msg, "has had frame 0 on the device for"), "%s", who->e[0].msg);
+    ++*(int *)arg;
+}
+
 TEST_SOME(work_is_no_stall, sizeof slow / sizeof *slow, 2, 1)
 {
     char text[2000];
+    int told = 0;
     put_script(slow[_i].script);
     pipe_text(io_dir, "k.cu", "extern \"C\" long clock(void);\n"
               "extern \"C\" __global__ void k(const float *in, float *out)\n"
@@ -253,8 +262,10 @@ TEST_SOME(work_is_no_stall, sizeof slow / sizeof *slow, 2, 1)
               "        ;\n"
               "    for (int i = 0; i < 16; i++) out[i] = in[i];\n"
               "}\n");
-    pipe_result r = pipe_run(io_dir, timed(PATIENCE, slow[_i].stages, text), "cpu", NULL, (gp_run_options){ 0 });
+    pipe_result r = pipe_run(io_dir, timed(PATIENCE, slow[_i].stages, text), "cpu", NULL,
+                             (gp_run_options){ .held_up = note_slow, .held_up_arg = &told });
     ck_assert_msg(r.outcome == GP_DONE, "%s: %s", slow[_i].name, io_error(&r));
+    ck_assert_msg(told == !strstr(slow[_i].name, "opened"), "%s: %d", slow[_i].name, told);
     ck_assert_uint_eq(r.account[0].out, r.account[0].in);
 }
 

@@ -136,15 +136,16 @@ static bool has_taken(const gp_pipeline *p)
 typedef struct held_up { const gp_args *args; const gp_loaded *l; } held_up;
 
 /* gp_run_options.held_up. Any rank says so of its own stages. */
-static void say_held_up(void *arg, const gp_errs *who)
+static void say_held_up(void *arg, bool ends, const gp_errs *who)
 {
     const held_up *h = arg;
     gp_errs e = *who;
     gp_ranks *us = h->args->ranks;
     if (h->args->quiet)
         return;
-    gp_fail(&e, GP_E_NOTE, (gp_loc){ 0 }, "the end waits for that; %s stops at once",
-            gp_signals_level() ? "Ctrl-C or SIGTERM again" : "a second Ctrl-C or SIGTERM");
+    if (ends)
+        gp_fail(&e, GP_E_NOTE, (gp_loc){ 0 }, "the end waits for that; %s stops at once",
+                gp_signals_level() ? "Ctrl-C or SIGTERM again" : "a second Ctrl-C or SIGTERM");
     if (gp_ranks_n(us) > 1)
         gp_print_errs_of_rank(h->args, gp_rank(us), h->l, &e);
     else

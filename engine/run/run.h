@@ -162,7 +162,7 @@ typedef struct gp_threadrt {
     gp_errs errs;              /* this worker's own */
     gp_hist *time;             /* of a host stage in a timed run: of one frame */
     struct gp_track *track;    /* of a traced run, else NULL */
-    struct { int doing; uint64_t frame; int64_t since; struct gp_threadrt *at; unsigned visits; } seen;
+    struct { int doing; bool told; uint64_t frame; int64_t since; struct gp_threadrt *at; unsigned visits; } seen;
                                /* the watchdog's own; since: CLOCK_MONOTONIC, 0: not yet */
 } gp_threadrt;
 
@@ -603,6 +603,8 @@ bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
  * False: nobody has. */
 bool gp_stall_holds_up(gp_run *run, int64_t ns, gp_errs *errs);
 bool gp_stall_holds_up_early(gp_run *run, int64_t ns, gp_errs *errs);
+/* Warns of all who have been busy with one frame for at least ns, once for each. False: nobody has. */
+bool gp_stall_slow(gp_run *run, int64_t ns, gp_errs *errs);
 
 /* syscall.c: ", writing to standard output, a full pipe: ...", what thread `tid` of this
  * process is at; "" where the kernel does not tell. Returns `out`. */

@@ -227,6 +227,7 @@ typedef struct gp_watcher {
     bool (*idle)(gp_run *run);       /* nothing need move */
     void (*stalled)(gp_run *run, int64_t ns);
     bool (*holds_up)(gp_run *run, int64_t ns, gp_errs *errs);  /* says who does */
+    bool (*slow)(gp_run *run, int64_t ns, gp_errs *errs);      /* says who has been at a frame for so long; or NULL */
 } gp_watcher;
 
 /* Who has cancelled twice hears whom he waited for, with all that is told of the run; who cancelled once hears it at
@@ -246,9 +247,18 @@ static bool tell_who(gp_run *run, const gp_watcher *w, bool early)
                 break;
             }
         pthread_mutex_unlock(&run->lock);
-        o->held_up(o->held_up_arg, &e);
+        o->held_up(o->held_up_arg, true, &e);
     }
     return told;
+}
+
+/* Who computes is no stall, but may never end. */
+static void tell_slow(gp_run *run, const gp_watcher *w)
+{
+    const gp_run_options *o = &run->options;
+    gp_errs e = { .n = 0 };
+    if (o->held_up && w->slow && w->slow(run, run->graph->stall_ns, &e))
+        o->held_up(o->held_up_arg, false, &e);
 }
 
 static bool watch(gp_run *run, const gp_watcher *w)
@@ -284,6 +294,8 @@ static bool watch(gp_run *run, const gp_watcher *w)
             ends = now;
         if (level == 1 && !told_early && now - ends > LONG_MS * 1000000LL)
             told_early = tell_who(run, w, true);
+        if (!level && now - moved < stall / 2)         /* else it is a stall, if it goes on so */
+            tell_slow(run, w);
         told = told || (asked >= 2 && tell_who(run, w, false));
         int64_t grace = !gp_loans_are_out(run) ? GRACE_MS * 1000000LL : stall ? stall : INT64_MAX;
         if (stopped && now - stopped > grace)
@@ -300,7 +312,7 @@ static bool all_left(gp_run *run)
 
 bool gp_watch(gp_run *run)
 {
-    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled, gp_stall_holds_up });
+    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled, gp_stall_holds_up, gp_stall_slow });
 }
 
 static bool is_up(gp_run *run)
@@ -332,5 +344,5 @@ static bool takes_memory_or_compiles(gp_run *run)
 bool gp_watch_set_up(gp_run *run)
 {
     return watch(run, &(gp_watcher){ is_up, steps, takes_memory_or_compiles, stalled_early,
-                                     gp_stall_holds_up_early });
+                                     gp_stall_holds_up_early, NULL });
 }

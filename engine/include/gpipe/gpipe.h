@@ -236,9 +236,10 @@ typedef struct gp_run_options {
     /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, or
      * keeps one, so that several ranks can tell that together; `r` is there during the call. */
     void (*replaced)(void *arg, const struct gp_replaced *r);
-    /* Or NULL. Called by the thread of gp_pipeline_run, at most once, when the run was cancelled (level 1) or has
-     * failed, and a stage goes on for more than a second with one frame: `who` has the warning that names it. */
-    void (*held_up)(void *arg, const gp_errs *who);
+    /* Or NULL. Called by the thread of gp_pipeline_run: `who` has the warning that names a stage. When the run was
+     * cancelled (level 1) or has failed, and the stage goes on for more than a second with one frame, at most once
+     * (`ends`). Else for each frame with which a stage is at work for longer than `stall_timeout`. */
+    void (*held_up)(void *arg, bool ends, const gp_errs *who);
     void *held_up_arg;
 } gp_run_options;
 

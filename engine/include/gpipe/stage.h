@@ -26,7 +26,8 @@
  *   cc -shared -fPIC adc.c -o adc.so $(pkg-config --cflags gpipe) && gpipe run --plugin ./adc.so p.yaml
  *
  * A filter has `in`, too, and a sink no `out`: s->in[0] is the type of what comes in, f->in[0].data a frame of it.
- * What must outlive a frame (a file, a socket) is opened by open() and is c->state in run(). A frame that cannot be
+ * run() writes all elements of its outputs, whose memory has what an earlier frame left there: else it is an error. What
+ * must outlive a frame (a file, a socket) is opened by open() and is c->state in run(). A frame that cannot be
  * made is f->status = GP_FAILED, behind gp_fail(c->errs, GP_E_RUN, c->at, "why"); options that make no sense are
  * gp_shape_fail(s, "channels", "why"). Who waits for data waits by gp_wait_fd() or gp_wait_until(). Calls of run()
  * come one after the other for a source; others may get several workers unless shape() sets s->serial.

@@ -353,6 +353,7 @@ class _Port:
             status = call(self._c, lib.GP_LOAN_SLICE if left is None else max(0, min(left, _SLICE_NS)))
             if status == _OK:
                 return True
+            p._warn_held_up()
             since = status == _PAUSED and (since or time.monotonic())
             if since:
                 p._is_held_up(since)
@@ -675,7 +676,7 @@ class Pipeline:
                               + [setting(k, v) for k, v in (settings or {}).items()])
         _warn(self._plan.warnings)                     # compiled, it has no errors
         ref = weakref.ref(self)
-        self._held_up = ffi.callback("void(void *, gp_errs *)", lambda _, who: ref()._note_held_up(who))
+        self._held_up = ffi.callback("void(void *, bool, gp_errs *)", lambda _, ends, who: ref()._note_held_up(who))
         self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure, "held_up": self._held_up})
         self._names, self._open, self._lock = {}, set(), threading.Condition()
         self._thread = self._next = self._retuner = self._outcome = None
@@ -894,6 +895,8 @@ class Pipeline:
         self._held += self._plan.errs(who).messages()
 
     def _warn_held_up(self):
+        if not self._held:
+            return
         held, self._held = self._held, []
         try:
             _warn(held)
@@ -926,6 +929,7 @@ class Pipeline:
             with self._lock:                           # Ctrl-C in join() has CPython 3.11 take the thread for ended
                 if not moved and not self._over:
                     self._lock.wait(0.001 if self.outputs else 0.1)
+        self._warn_held_up()
         return kept
 
     def _left_over(self, level):
