@@ -265,7 +265,7 @@ TEST_SOME(work_is_no_stall, sizeof slow / sizeof *slow, 2, 1)
     pipe_result r = pipe_run(io_dir, timed(PATIENCE, slow[_i].stages, text), "cpu", NULL,
                              (gp_run_options){ .held_up = note_slow, .held_up_arg = &told });
     ck_assert_msg(r.outcome == GP_DONE, "%s: %s", slow[_i].name, io_error(&r));
-    ck_assert_msg(told == !strstr(slow[_i].name, "opened"), "%s: %d", slow[_i].name, told);
+    ck_assert_msg((told > 0) == !strstr(slow[_i].name, "opened"), "%s: %d", slow[_i].name, told);      /* and each time it is twice as long */
     ck_assert_uint_eq(r.account[0].out, r.account[0].in);
 }
 

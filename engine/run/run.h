@@ -162,8 +162,9 @@ typedef struct gp_threadrt {
     gp_errs errs;              /* this worker's own */
     gp_hist *time;             /* of a host stage in a timed run: of one frame */
     struct gp_track *track;    /* of a traced run, else NULL */
-    struct { int doing; bool told; uint64_t frame; int64_t since; struct gp_threadrt *at; unsigned visits; } seen;
-                               /* the watchdog's own; since: CLOCK_MONOTONIC, 0: not yet */
+    struct { int doing; uint64_t frame; int64_t since, told_ns; struct gp_threadrt *at; unsigned visits; } seen;
+                               /* the watchdog's own; since: CLOCK_MONOTONIC, 0: not yet; told_ns: as long as it was at a frame
+                                * when that was told */
 } gp_threadrt;
 
 typedef struct gp_ring_end {       /* an actor's end of a ring */
@@ -603,7 +604,8 @@ bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
  * False: nobody has. */
 bool gp_stall_holds_up(gp_run *run, int64_t ns, gp_errs *errs);
 bool gp_stall_holds_up_early(gp_run *run, int64_t ns, gp_errs *errs);
-/* Warns of all who have been busy with one frame for at least ns, once for each. False: nobody has. */
+/* Warns of all who have been busy with one frame for at least ns, and of each again where it is twice as long as it was
+ * then. False: nobody has. */
 bool gp_stall_slow(gp_run *run, int64_t ns, gp_errs *errs);
 
 /* syscall.c: ", writing to standard output, a full pipe: ...", what thread `tid` of this

@@ -27,7 +27,7 @@ void gp_stall_note(gp_run *run, int64_t now)
         int doing = atomic_load_explicit(&t->doing, memory_order_relaxed);
         uint64_t frame = atomic_load_explicit(&t->frame, memory_order_relaxed);
         if (!t->seen.since || t->seen.doing != doing || t->seen.frame != frame)
-            t->seen.doing = doing, t->seen.frame = frame, t->seen.since = now, t->seen.told = false;
+            t->seen.doing = doing, t->seen.frame = frame, t->seen.since = now;
     }
     for (int i = 0; i < run->plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
@@ -349,10 +349,11 @@ bool gp_stall_slow(gp_run *run, int64_t ns, gp_errs *errs)
     gp_report r = { run, errs, gp_now_ns(), GP_E_WARN, 0 };
     for (int i = 0; i < run->nthreads; i++) {
         gp_threadrt *t = &run->thread[i];
-        if (!is_busy(t) || t->actor->on_loan || t->seen.told || r.now - t->seen.since < ns)
+        int64_t at = r.now - t->seen.since;
+        if (!is_busy(t) || t->actor->on_loan || at < ns || at < 2 * t->seen.told_ns)
             continue;
         busy_line(&r, t, true);
-        t->seen.told = true;
+        t->seen.told_ns = at;
     }
     return r.lines;
 }
