@@ -78,7 +78,15 @@ stages:
   - {use: write, path: "${env:OUT}/%n-again.jpg", workers: 2}
   - {name: upright, use: write, in: photo, path: "${env:OUT}/%n.ppm"}
 """),
- Pipeline("kernel", KERNEL, frames={"joined.raw": 256}, cached=True),
+    Pipeline("rotate", """depth: 3
+buffers: {a: {dtype: f32, shape: [64]}}
+stages:
+  - {use: read, path: ramp.npy, out: a}
+  - {use: scale, a: 2}
+  - {use: write, path: "${env:OUT}/part%02d.npy", rotate_frames: 3}
+""", frames={f"part{k:02}.npy": 256 for k in range(9)}),
+
+    Pipeline("kernel", KERNEL, frames={"joined.raw": 256}, cached=True),
     Pipeline("compile", KERNEL, frames={"joined.raw": 256}),
 
     Pipeline("segments", """depth: 4
