@@ -47,12 +47,9 @@ static bool record(gp_dcall *c)
     size_t n = (size_t)gp_count(&x->type), xs = gp_stride(x), ys = gp_stride(y), blocks = n / (BLOCK * EACH) + 1;
     struct histogram_range r = range_of(o, x->type.dtype);
     bool cpu = gp_rec_on_cpu(c);
-    size_t bytes = gp_bytes(&y->type);
-    bool close = y->stride < bytes + 256;              /* only padding is between frames */
     char kernel[32];
-    for (int i = 0; i < (close ? 1 : c->n); i++)
-        if (!gp_fill(c, (char *)y->data + (size_t)i * y->stride, 0, bytes + (close ? (size_t)(c->n - 1) * y->stride : 0)))
-            return false;
+    if (!gp_fill_frames(c, y, 0))
+        return false;
     snprintf(kernel, sizeof kernel, "histogram_%s", gp_dtype_name(x->type.dtype));
     return gp_launch(c, kernel, (gp_dim3){ cpu ? 1 : (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n },
                      (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, sizeof(unsigned) * (size_t)o->bins,

@@ -10,20 +10,6 @@
 
 Suite *suite_io_joined(void);
 
-static void set_up_in_memory(void)
-{
-    const char *was = getenv("TMPDIR");
-    char kept[600] = "";
-    snprintf(kept, sizeof kept, "%s", was ? was : "");
-    if (!access("/dev/shm", W_OK))
-        setenv("TMPDIR", "/dev/shm", 1);
-    io_set_up();
-    if (was)
-        setenv("TMPDIR", kept, 1);
-    else
-        unsetenv("TMPDIR");
-}
-
 /* Frames of some 100 KB; each then holds its number. */
 #define TYPE "{dtype: i32, shape: [5, 5001]}"
 #define BIG "depth: 12\nbuffers: {x: " TYPE "}\nstages:\n  - {use: generate, frames: 120, out: x}\n"
@@ -237,6 +223,6 @@ Suite *suite_io_joined(void)
 {
     Suite *s = suite_create("io_joined");
     add(s, "files", io_set_up);
-    add(s, "in memory", set_up_in_memory);
+    add(s, "in memory", io_set_up_in_memory);
     return s;
 }

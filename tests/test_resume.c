@@ -10,21 +10,6 @@ Suite *suite_resume(void);
 
 static unsigned seed;
 
-/* In memory, where what is to be on disk is so at once. */
-static void set_up(void)
-{
-    const char *was = getenv("TMPDIR");
-    char kept[600] = "";
-    snprintf(kept, sizeof kept, "%s", was ? was : "");
-    if (!access("/dev/shm", W_OK))
-        setenv("TMPDIR", "/dev/shm", 1);
-    io_set_up();
-    if (was)
-        setenv("TMPDIR", kept, 1);
-    else
-        unsetenv("TMPDIR");
-}
-
 static void make_files(void)
 {
     io_count_npy("in.npy", U8(600, 6), 0);
@@ -288,4 +273,4 @@ TEST(the_note_is_a_file_of_its_own)
     io_fails("resume: in.npy\n" Z "  - {use: read, path: in.npy, out: x}\n" TWO_SINKS, 1, "is read by stage 'read'");
 }
 
-TEST_SUITE(resume, set_up, io_tear_down, 120)
+TEST_SUITE(resume, io_set_up_in_memory, io_tear_down, 120)

@@ -94,12 +94,19 @@ bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes)
             && c->rec->ops->copy(c->rec, dst, src, bytes));
 }
 
-bool gp_copy_frames(gp_dcall *c, const gp_view *to, const gp_view *from)
+/* The bytes from a launch's first frame to the end of its last, where nothing but padding lies between them; else 0. */
+static size_t bytes_together(const gp_dcall *c, const gp_view *v)
 {
     enum { PADDING = 256 };
-    size_t bytes = gp_bytes(&from->type), apart = from->stride;
-    if (apart == to->stride && apart < bytes + PADDING)
-        return gp_copy(c, to->data, from->data, (size_t)(c->n - 1) * apart + bytes);
+    size_t bytes = gp_bytes(&v->type);
+    return v->stride < bytes + PADDING ? (size_t)(c->n - 1) * v->stride + bytes : 0;
+}
+
+bool gp_copy_frames(gp_dcall *c, const gp_view *to, const gp_view *from)
+{
+    size_t bytes = gp_bytes(&from->type), apart = from->stride, all = apart == to->stride ? bytes_together(c, from) : 0;
+    if (all)
+        return gp_copy(c, to->data, from->data, all);
     for (int i = 0; i < c->n; i++)
         if (!gp_copy(c, (char *)to->data + (size_t)i * to->stride, (const char *)from->data + (size_t)i * apart, bytes))
             return false;
@@ -110,6 +117,17 @@ bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes)
 {
     return bytes == 0
         || (range_fits(c, "fills", dst, bytes, true) && c->rec->ops->fill(c->rec, dst, byte, bytes));
+}
+
+bool gp_fill_frames(gp_dcall *c, const gp_view *v, int byte)
+{
+    size_t all = bytes_together(c, v);
+    if (all)
+        return gp_fill(c, v->data, byte, all);
+    for (int i = 0; i < c->n; i++)
+        if (!gp_fill(c, (char *)v->data + (size_t)i * v->stride, byte, gp_bytes(&v->type)))
+            return false;
+    return true;
 }
 
 bool gp_call_library(gp_dcall *c, gp_library *f, const void *arg, size_t bytes)

@@ -484,10 +484,11 @@ void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made; `k
 /* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of
  * its inputs, which may be shorter in axis 0 and have times and numbers, and gives those that its outputs made, without
  * holes, with `each`, `number` and `time_ns`. out[i].n is how many are wanted, at most; 0: all, of a source up to 256
- * MiB; out[i].keys are those whose numbers are wanted, in `meta`. The keys of all ports are listed for the stage. What a stage on the host writes behind the end of a
- * frame is an error (of kernels 'gpipe run --check-kernels' says that), and so are elements that it leaves unwritten in
- * any frame, each of which run() then gets alone, and more frames than a source's shape() says. False, with an error, and without any frame, where it does not compile, or fails. Messages are of a file
- * "stage", in whose first line the stage is. The registry has gpipe's own kinds, too. */
+ * MiB; out[i].keys are those whose numbers are wanted, in `meta`. The keys of all ports are listed for the stage. What
+ * a stage on the host writes behind the end of a frame is an error (of kernels 'gpipe run --check-kernels' says that),
+ * and so are elements that it leaves unwritten in any frame, each of which run() then gets alone, and more frames than
+ * a source's shape() says. False, with an error, and without any frame, where it does not compile, or fails. Messages
+ * are of a file "stage", in whose first line the stage is. The registry has gpipe's own kinds, too. */
 bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
                   gp_frames *out, int nout, gp_errs *errs);
 

@@ -627,6 +627,7 @@ bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes);   /* device
  * lies between them. */
 bool gp_copy_frames(gp_dcall *c, const gp_view *to, const gp_view *from);
 bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
+bool gp_fill_frames(gp_dcall *c, const gp_view *v, int byte);          /* all frames of `v`, by one fill if it can be */
 /* Calls a library for this stage: f gets the CUstream_st to call it on, NULL on the CPU back end, and a copy of the
  * `bytes` bytes at `arg`, aligned to 16. On either it is in order with what was recorded before, and false after an
  * error, which f adds to `errs`. It must not wait for the device, nor allocate.
