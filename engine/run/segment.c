@@ -201,6 +201,35 @@ static bool build_execs(gp_actorrt *p, gp_errs *errs)
     return true;
 }
 
+/* Notes how what crosses between host and device is copied. A copy engine that ends a launch is as well waited for by
+ * asking the driver. */
+static void note_mapped(gp_actorrt *p)
+{
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    bool engines = false, others = false;
+    for (int i = 0; i < s->nparts; i++)
+        s->part[i].last = true;
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_task *t = s->part[i].task;
+        for (int d = 0; d < t->ndeps; d++)
+            s->part[s->part_of[t->dep[d]]].last = false;
+        engines |= t->op == GP_TASK_COPY_OUT && t->copying == GP_COPY_DMA;
+        others |= t->copying != GP_COPY_DMA;
+    }
+    if (!others || run->options.poison || run->options.check_kernels || run->options.isolate || run->options.ncached)
+        return;
+    s->tells = !engines && !run->watched;
+    s->mapped = GP_NEW(&run->arena, int, run->plan->nrings);
+    for (int i = 0; i < run->plan->nrings; i++)
+        s->mapped[i] = -1;
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_task *t = s->part[i].task;
+        for (int k = 0; k < t->nin && t->copying == GP_COPY_MAPPED; k++)
+            s->mapped[t->op == GP_TASK_COPY_IN ? t->out[k] : t->in[k]] = t->op == GP_TASK_COPY_IN ? t->in[k] : t->out[k];
+    }
+}
+
 bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
 {
     gp_run *run = p->run;
@@ -235,10 +264,11 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
         deps += part->task->ndeps;
     }
     used[seg->place.index].orders += s->ordered;
+    note_mapped(p);
     s->most = most_in_exec(seg);
     gp_ahead_begin(p);
     bool carries = find_carried(p);
-    s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
+    s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + GP_REC_STAMPS + 1);
     if (!take_stamps(p, used, errs))
         return false;
     if (run->graph->latency_ns && !p->regroup)

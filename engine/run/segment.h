@@ -36,6 +36,7 @@ enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
+    bool last;                 /* no other part waits for it */
     int order;                 /* which order of the device (ops->order_wait, order_pass) its frames keep; -1: none */
     gp_taskrt *carriers;       /* the first task that carries what this one makes to the next frame; it keeps an order
                                   that this task passes on */
@@ -61,6 +62,9 @@ struct gp_segmentrt {
     gp_lanert *lane;
     gp_taskrt *part; int nparts; /* in task order */
     int *part_of;              /* per task of the plan */
+    int *mapped;               /* per ring of the plan: the ring of the host that is used in its place, or -1; NULL: nothing
+                                  is copied in another way than by a copy engine */
+    bool tells;                /* its execs say in a word that they are done */
     int ordered;               /* parts whose frames take turns */
     int order0;                /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
