@@ -398,15 +398,22 @@ static bool cuda_prepare(gp_dev *dev, int streams, const gp_priority *priority, 
 }
 
 /* They lie in pages that are freed with the device. */
-gp_cuda_word *gp_cuda_word_take(gp_cuda_dev *d, gp_errs *errs)
+bool gp_cuda_word_make(gp_cuda_dev *d, gp_errs *errs)
 {
     enum { PAGE = 256 };
-    gp_cuda_word *page = d->words ? NULL : cuda_alloc(&d->base, GP_MEMORY_PINNED, PAGE * sizeof *page, errs);
+    const gp_kernel *k = gp_cuda_find(d, "border_done");
+    if (d->words)
+        return true;
+    gp_cuda_word *page = cuda_alloc(&d->base, GP_MEMORY_PINNED, PAGE * sizeof *page, errs);
     for (int i = 0; page && i < PAGE; i++)
         gp_cuda_word_give(d, &page[i]);
+    return page && gp_cuda_load_kernel(d, k->fn, k->name, errs);
+}
+
+gp_cuda_word *gp_cuda_word_take(gp_cuda_dev *d)
+{
     gp_cuda_word *w = d->words;
-    if (w)
-        d->words = w->next;
+    d->words = w->next;
     return w;
 }
 

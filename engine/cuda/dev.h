@@ -128,8 +128,10 @@ bool gp_cuda_find_driver(gp_cuda_dev *d, gp_errs *errs);
 CUcontext gp_cuda_current(const gp_cuda_dev *d);
 void gp_cuda_set_current(const gp_cuda_dev *d, CUcontext context);
 
-/* One that no exec has; NULL after an error. */
-gp_cuda_word *gp_cuda_word_take(gp_cuda_dev *d, gp_errs *errs);
+/* Sees to it that there is one that no exec has, and to the kernel for it; then take may be called, also while a stream is
+ * captured. */
+bool gp_cuda_word_make(gp_cuda_dev *d, gp_errs *errs);
+gp_cuda_word *gp_cuda_word_take(gp_cuda_dev *d);
 void gp_cuda_word_give(gp_cuda_dev *d, gp_cuda_word *w);       /* NULL: nothing */
 
 /* ---- kernels (kernel.c) ---------------------------------------------- */

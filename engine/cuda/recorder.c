@@ -304,22 +304,15 @@ static bool rec_wait(gp_rec *rec)
               "running a stage");
 }
 
-/* The kernel is loaded here, since a body that is only loaded tells nothing. */
 static bool rec_done(gp_rec *rec)
 {
     struct recorder *r = rec_of(rec);
     gp_cuda_dev *d = gp_cuda(rec->dev);
-    const gp_kernel *k = gp_cuda_find(d, "border_done");
     if (!r->first)
         return true;
-    const gp_priority *priority = rec->priority;
-    rec->priority = NULL;
-    r->word = gp_cuda_word_take(d, rec->errs);
-    uint32_t *at = r->word ? (uint32_t *)&r->word->done : NULL;
-    bool ok = at && gp_cuda_load_kernel(d, k->fn, k->name, rec->errs)
-        && rec_launch(rec, k, (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 1, 1, 1 }, 0, GP_ARGS(&at));
-    rec->priority = priority;
-    return ok;
+    r->word = gp_cuda_word_take(d);
+    _Atomic uint32_t *at = &r->word->done;
+    return rec_launch(rec, gp_cuda_find(d, "border_done"), (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 1, 1, 1 }, 0, GP_ARGS(&at));
 }
 
 static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
@@ -447,7 +440,7 @@ gp_exec *gp_cuda_build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs
         .first = gp_cuda_table(GP_REC_ITEMS + GP_REC_STAMPS + 1, sizeof *r.first, errs),
     };
     gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
-    bool fine = r.first && x && capture(&r, body, arg, &graph)
+    bool fine = r.first && x && gp_cuda_word_make(d, errs) && capture(&r, body, arg, &graph)
         && gp_cuda_ok(d, cudaGraphInstantiate(&x->graph, graph,
                                               r.priorities ? cudaGraphInstantiateFlagUseNodePriority : 0),
                       errs, "instantiating a graph")
