@@ -191,7 +191,7 @@ typedef struct gp_stage {
     double max_part;           /* ... of those that it took up, the part that may be; each -1: any */
     gp_loc max_at;
     bool variables, calls_library, serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
-        writes_all, file_each, uncaptured;
+        writes_all, each_once, file_each, uncaptured;
     size_t scratch, scratch_zero, state, table;
     gp_known known;
     gp_dim3 block, grid;                 /* as shape() said; x 0: it did not */

@@ -2,8 +2,8 @@
  *
  * For few bytes a copy engine takes longer to begin than the bytes take: a frame of 4 KiB that is copied in, computed and
  * copied out takes 9 us so, and 2.6 us where the kernel itself reads and writes the host's memory, which is mapped into the
- * GPU's address space (H200, several frames in flight). So a stage that computes element by element, and therefore reads
- * and writes each element once, does that; and for what other stages read or write a kernel copies. From the sizes on
+ * GPU's address space (H200, several frames in flight). So a stage that computes element by element, or says that it
+ * reads and writes each element once, does that; and for what other stages read or write a kernel copies. From the sizes on
  * that are here, copy engines are as fast, and leave the GPU's cores to kernels. */
 #include <string.h>
 #include "compile/schedule.h"
@@ -18,13 +18,14 @@ static bool same_shape(const gp_type *a, const gp_type *b)
 /* Does the stage read each element of this input once? */
 static bool reads_once(const gp_graph *g, const gp_stage *s, int port)
 {
-    return gp_is_elementwise(s) && !s->closes && !(s->beyond >> port & 1)
-        && (s->reduction.op || same_shape(&g->buffer[s->in[port]].type, &g->buffer[s->out[0]].type));
+    return s->each_once
+        || (gp_is_elementwise(s) && !(s->beyond >> port & 1)
+            && (s->reduction.op || same_shape(&g->buffer[s->in[port]].type, &g->buffer[s->out[0]].type)));
 }
 
 static bool writes_once(const gp_stage *s)
 {
-    return gp_is_elementwise(s) && !s->reduction.op && !s->zero;
+    return (s->each_once || (gp_is_elementwise(s) && !s->reduction.op)) && !s->zero;
 }
 
 /* Is `ring`, on the device, for one stage alone, which reads (or, `out`, writes) each element once? */
@@ -38,7 +39,7 @@ static bool may_map_ring(const gp_plan *p, const gp_segment *seg, int ring, bool
         for (int k = 0; k < t->nin; k++)
             if (t->in[k] == ring && t->op != GP_TASK_COPY_OUT) {
                 users++;
-                once &= !out && s && reads_once(p->graph, s, k);
+                once &= !out && s && !s->closes && reads_once(p->graph, s, k);
             }
         for (int k = 0; k < t->nout; k++)
             if (t->out[k] == ring && t->op != GP_TASK_COPY_IN) {
