@@ -405,7 +405,8 @@ typedef struct gp_task {
     int nin, nout;
     int *dep; int ndeps;       /* earlier tasks of the same segment */
     int from_pool, to_pool;    /* of copies; */
-    gp_copying copying;        /* ... schedule */
+    gp_copying copying; int copied_most;       /* ... schedule: how, in launches of at most so many frames; in longer ones
+                                  by a copy engine */
     int state, table, scratch; /* extras, or -1 */
     int *konst;                /* of stages: per input port, an extra or -1 */
 } gp_task;

@@ -3,12 +3,13 @@
  * For few bytes a copy engine takes longer to begin than the bytes take: a frame of 4 KiB that is copied in, computed and
  * copied out takes 9 us so, and 2.6 us where the kernel itself reads and writes the host's memory, which is mapped into the
  * GPU's address space (H200, several frames in flight). So a stage that computes element by element, or says that it
- * reads and writes each element once, does that; and for what other stages read or write a kernel copies. From the sizes on
- * that are here, copy engines are as fast, and leave the GPU's cores to kernels. */
+ * reads and writes each element once, does that; and for what other stages read or write a kernel copies. A launch that
+ * copies more than MOST leaves that to copy engines, which are then as fast or faster. */
 #include <string.h>
+#include "compile/keys.h"
 #include "compile/schedule.h"
 
-enum { MOST_MAPPED = 64 << 10, MOST_BY_KERNEL = 16 << 10 };    /* bytes of a frame */
+enum { MOST = 64 << 10 };      /* bytes of a launch */
 
 static bool same_shape(const gp_type *a, const gp_type *b)
 {
@@ -59,16 +60,14 @@ static bool may_map(const gp_plan *p, const gp_segment *seg, const gp_task *t)
     return may;
 }
 
-static gp_copying choose(const gp_plan *p, const gp_segment *seg, const gp_task *t)
+static void choose(const gp_plan *p, const gp_segment *seg, gp_task *t)
 {
-    size_t bytes = gp_copy_bytes(p, t);
     gp_copies asked = p->graph->copies;
-    if (!gp_is_copy(t) || seg->regroups >= 0 || asked == GP_COPIES_DMA || p->pool[t->from_pool].managed
-        || p->pool[t->to_pool].managed)
-        return GP_COPY_DMA;
-    if ((asked == GP_COPIES_MAPPED || bytes <= MOST_MAPPED) && may_map(p, seg, t))
-        return GP_COPY_MAPPED;
-    return asked == GP_COPIES_MAPPED || bytes <= MOST_BY_KERNEL ? GP_COPY_KERNEL : GP_COPY_DMA;
+    size_t most = asked == GP_COPIES_MAPPED ? GP_DEPTH_MAX : asked ? 0 : MOST / gp_copy_bytes(p, t);
+    if (!gp_is_copy(t) || seg->regroups >= 0 || !most || p->pool[t->from_pool].managed || p->pool[t->to_pool].managed)
+        return;
+    t->copying = may_map(p, seg, t) ? GP_COPY_MAPPED : GP_COPY_KERNEL;
+    t->copied_most = most < GP_DEPTH_MAX ? (int)most : GP_DEPTH_MAX;
 }
 
 void gp_set_copying(gp_scheduling *w)
@@ -76,5 +75,5 @@ void gp_set_copying(gp_scheduling *w)
     gp_plan *p = w->p;
     for (int i = 0; i < p->ntasks; i++)
         if (p->task[i].stage < 0)
-            p->task[i].copying = choose(p, &p->segment[p->task[i].segment], &p->task[i]);
+            choose(p, &p->segment[p->task[i].segment], &p->task[i]);
 }

@@ -153,6 +153,8 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
             fprintf(f, "%s%s", i ? ", " : " -> ", ring_name(p, t->out[i]));
     if (copy)
         fprintf(f, ", %s%s", gp_size_text(gp_copy_bytes(p, t), size), copying_text[t->copying]);
+    if (copy && t->copying && t->copied_most < p->segment[t->segment].batch)
+        fprintf(f, " in launches of at most %d frame%s", t->copied_most, gp_plural(t->copied_most));
     if (t->op == GP_TASK_COPY_PEER)
         fprintf(f, ", from %s", gp_place_text(p, p->ring[t->in[0]].place, place));
     else if (t->op == GP_TASK_COPY_IN && gp_comes_from_device(p, t))
@@ -255,7 +257,7 @@ static void task_json(gp_json *j, const gp_plan *p, const gp_task *t)
     gp_json_ints(j, "in", t->in, t->nin);
     gp_json_ints(j, "out", t->out, t->nout);
     gp_json_ints(j, "after", t->dep, t->ndeps);
-    gp_json_put(j, "copying: %s, from_pool: %d, to_pool: %d, state: %d, table: %d, scratch: %d", t->stage < 0 ? copying_name[t->copying] : NULL, t->from_pool, t->to_pool, t->state,
+    gp_json_put(j, "copying: %s, copied_most: %d?, from_pool: %d, to_pool: %d, state: %d, table: %d, scratch: %d", t->stage < 0 ? copying_name[t->copying] : NULL, t->copied_most, t->from_pool, t->to_pool, t->state,
                 t->table, t->scratch);
     gp_json_ints(j, "const", t->konst, t->stage < 0 ? 0 : t->nin);
     gp_json_close(j, '}');

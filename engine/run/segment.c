@@ -201,32 +201,27 @@ static bool build_execs(gp_actorrt *p, gp_errs *errs)
     return true;
 }
 
-/* Notes how what crosses between host and device is copied. A copy engine that ends a launch is as well waited for by
- * asking the driver. */
+/* Notes which copies there need not be, and what a launch ends with. */
 static void note_mapped(gp_actorrt *p)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    bool engines = false, others = false;
+    bool any = false;
     for (int i = 0; i < s->nparts; i++)
         s->part[i].last = true;
     for (int i = 0; i < s->nparts; i++) {
         const gp_task *t = s->part[i].task;
         for (int d = 0; d < t->ndeps; d++)
             s->part[s->part_of[t->dep[d]]].last = false;
-        engines |= t->op == GP_TASK_COPY_OUT && t->copying == GP_COPY_DMA;
-        others |= t->copying != GP_COPY_DMA;
+        any |= t->copying != GP_COPY_DMA;
     }
-    if (!others || run->options.poison || run->options.check_kernels || run->options.isolate || run->options.ncached)
+    if (!any || run->options.poison || run->options.check_kernels || run->options.isolate || run->options.ncached)
         return;
-    s->tells = !engines && !run->watched;
-    s->mapped = GP_NEW(&run->arena, int, run->plan->nrings);
-    for (int i = 0; i < run->plan->nrings; i++)
-        s->mapped[i] = -1;
+    s->mapped = GP_NEW(&run->arena, const gp_task *, run->plan->nrings);
     for (int i = 0; i < s->nparts; i++) {
         const gp_task *t = s->part[i].task;
         for (int k = 0; k < t->nin && t->copying == GP_COPY_MAPPED; k++)
-            s->mapped[t->op == GP_TASK_COPY_IN ? t->out[k] : t->in[k]] = t->op == GP_TASK_COPY_IN ? t->in[k] : t->out[k];
+            s->mapped[t->op == GP_TASK_COPY_IN ? t->out[k] : t->in[k]] = t;
     }
 }
 

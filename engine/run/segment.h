@@ -62,9 +62,8 @@ struct gp_segmentrt {
     gp_lanert *lane;
     gp_taskrt *part; int nparts; /* in task order */
     int *part_of;              /* per task of the plan */
-    int *mapped;               /* per ring of the plan: the ring of the host that is used in its place, or -1; NULL: nothing
-                                  is copied in another way than by a copy engine */
-    bool tells;                /* its execs say in a word that they are done */
+    const gp_task **mapped;    /* per ring of the plan: the copy that is not needed where the stage uses the ring of the host
+                                  in its place, or NULL; NULL: all copies are by copy engines */
     int ordered;               /* parts whose frames take turns */
     int order0;                /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
