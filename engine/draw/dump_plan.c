@@ -249,7 +249,7 @@ static void ring_json(gp_json *j, const gp_plan *p, const gp_ring *r)
     gp_json_put(j, "segment: %d}", r->segment);
 }
 
-static const char *const copying_name[] = { "dma", "kernel", "mapped" };
+static const char *const copying_name[] = { "dma", "kernels", "mapped" };
 
 static void task_json(gp_json *j, const gp_plan *p, const gp_task *t)
 {
