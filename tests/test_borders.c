@@ -64,11 +64,15 @@ static const struct { const char *what, *yaml, *copies; } ways[] = {
     { "a kernel of one's own", X("f32") KERNEL("") END, "kernel kernel " },
     { "... that says that it reads and writes once", X("f32") KERNEL(", each_once: true") END, "mapped mapped " },
     { "a sum", X("f32") DO("reduce, op: sum") END, "kernel kernel " },
-    { "64 KiB", "buffers: {x: {dtype: f32, shape: [16384]}}\nstages:\n" DO("generate, frames: 4, out: x") EXPR("2 * in") END,
+    { "256 KiB", "buffers: {x: {dtype: f32, shape: [65536]}}\nstages:\n" DO("generate, frames: 4, out: x") EXPR("2 * in") END,
       "mapped mapped " },
-    { "more", "buffers: {x: {dtype: f32, shape: [16385]}}\nstages:\n" DO("generate, frames: 4, out: x") EXPR("2 * in") END,
+    { "more", "buffers: {x: {dtype: f32, shape: [65537]}}\nstages:\n" DO("generate, frames: 4, out: x") EXPR("2 * in") END,
       "dma dma " },
-    { "more, as the file says", "copies: mapped\nbuffers: {x: {dtype: f32, shape: [16385]}}\nstages:\n"
+    { "64 KiB by a kernel", "buffers: {x: {dtype: f32, shape: [128, 128]}}\nstages:\n" DO("generate, frames: 4, out: x") BLUR END,
+      "kernel kernel " },
+    { "more by a kernel", "buffers: {x: {dtype: f32, shape: [128, 129]}}\nstages:\n" DO("generate, frames: 4, out: x") BLUR END,
+      "dma dma " },
+    { "more, as the file says", "copies: mapped\nbuffers: {x: {dtype: f32, shape: [65537]}}\nstages:\n"
       DO("generate, frames: 4, out: x") EXPR("2 * in") END, "mapped mapped " },
     { "copy engines, as the file says", "copies: dma\n" X("f32") EXPR("2 * in") END, "dma dma " },
     { "a kernel that stays, which copies what it reads", "launch: persistent\n" X("f32") EXPR("2 * in") END, "kernel mapped " },

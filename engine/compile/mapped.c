@@ -4,12 +4,12 @@
  * copied out takes 9 us so, and 2.6 us where the kernel itself reads and writes the host's memory, which is mapped into the
  * GPU's address space (H200, several frames in flight). So a stage that computes element by element, or says that it
  * reads and writes each element once, does that; and for what other stages read or write a kernel copies. A launch that
- * copies more than MOST leaves that to copy engines, which are then as fast or faster. */
+ * copies more than the sizes here leaves that to copy engines, which are then as fast or faster. */
 #include <string.h>
 #include "compile/keys.h"
 #include "compile/schedule.h"
 
-enum { MOST = 64 << 10 };      /* bytes of a launch */
+enum { MOST_MAPPED = 256 << 10, MOST_BY_KERNEL = 64 << 10 };   /* bytes of a launch */
 
 static bool same_shape(const gp_type *a, const gp_type *b)
 {
@@ -63,10 +63,12 @@ static bool may_map(const gp_plan *p, const gp_segment *seg, const gp_task *t)
 static void choose(const gp_plan *p, const gp_segment *seg, gp_task *t)
 {
     gp_copies asked = p->graph->copies;
-    size_t most = asked == GP_COPIES_MAPPED ? GP_DEPTH_MAX : asked ? 0 : MOST / gp_copy_bytes(p, t);
-    if (!gp_is_copy(t) || seg->regroups >= 0 || !most || p->pool[t->from_pool].managed || p->pool[t->to_pool].managed)
+    bool mapped = gp_is_copy(t) && may_map(p, seg, t);
+    size_t most = asked ? GP_DEPTH_MAX : (mapped ? MOST_MAPPED : MOST_BY_KERNEL) / gp_copy_bytes(p, t);
+    if (!gp_is_copy(t) || seg->regroups >= 0 || asked == GP_COPIES_DMA || !most || p->pool[t->from_pool].managed
+        || p->pool[t->to_pool].managed)
         return;
-    t->copying = may_map(p, seg, t) ? GP_COPY_MAPPED : GP_COPY_KERNEL;
+    t->copying = mapped ? GP_COPY_MAPPED : GP_COPY_KERNEL;
     t->copied_most = most < GP_DEPTH_MAX ? (int)most : GP_DEPTH_MAX;
 }
 
