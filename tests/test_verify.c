@@ -104,6 +104,7 @@ BREAK(consumer_twice, static int both[2]; both[0] = both[1] = ring_of(p, "a", fa
       ring_of(p, "a", false)->consumer = both; ring_of(p, "a", false)->nconsumers = 2)
 BREAK(half_a_copy, first_copy(p, GP_TASK_COPY_IN)->nin--)
 BREAK(copy_backwards, first_copy(p, GP_TASK_COPY_IN)->op = GP_TASK_COPY_OUT)
+BREAK(mapped_for_two, first_copy(p, GP_TASK_COPY_OUT)->copying = GP_COPY_MAPPED)
 BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
 BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5]; p->plan->actor[5] = q)
 BREAK(actor_of_both, p->plan->actor[0].segment = 0)
@@ -135,7 +136,7 @@ static const struct { const char *what; void (*change)(planned *p); bool several
     X(no_slots) X(segment_forgets_a_ring)
     X(waits_for_itself) X(consumer_that_does_not_read) X(one_that_does_not_read)
     X(consumer_twice)
-    X(half_a_copy) X(copy_backwards)
+    X(half_a_copy) X(copy_backwards) X(mapped_for_two)
     X(little_scratch) X(actors_swapped) X(actor_of_both) X(actor_of_another_kind)
 #undef X
 #define X(f) { #f, f, true },

@@ -363,6 +363,25 @@ static bool check_peer_copy(const verifying *v, int i)
     return (same && peers) || BUG(v, ring_at(v, t->in[0]), "peer copy %d is between rings that differ", i);
 }
 
+/* What is mapped has nothing in its slots on the device: only one stage of the segment may read or write them. */
+static bool check_mapped(const verifying *v, const gp_task *t)
+{
+    const gp_plan *p = v->p;
+    const gp_segment *s = &p->segment[t->segment];
+    for (int j = 0; j < t->nin; j++) {
+        int ring = t->op == GP_TASK_COPY_IN ? t->out[j] : t->in[j], users = p->ring[ring].nconsumers;
+        for (int i = 0; i < s->ntasks; i++) {
+            const gp_task *u = &p->task[s->task[i]];
+            for (int k = 0; u != t && k < u->nin + u->nout; k++)
+                if ((k < u->nin ? u->in[k] : u->out[k - u->nin]) == ring)
+                    users += u->stage < 0 ? 2 : 1;     /* no copy may */
+        }
+        if (users != 1)
+            return BUG(v, ring_at(v, ring), "buffer '%s' is mapped, and is not for one stage alone", ring_name(v, ring));
+    }
+    return true;
+}
+
 /* A copy in or out moves all of one pool to the other side, which has the same layout. */
 static bool check_copy(const verifying *v, int i, const int *rings_in)
 {
@@ -379,7 +398,9 @@ static bool check_copy(const verifying *v, int i, const int *rings_in)
         ok = r->pool == t->from_pool && q->pool == t->to_pool && r->offset == q->offset
           && r->bytes == q->bytes && r->buffer == q->buffer;
     }
-    return ok || BUG(v, nowhere(v), "copy %d is between pools that differ", i);
+    if (!ok)
+        return BUG(v, nowhere(v), "copy %d is between pools that differ", i);
+    return t->copying != GP_COPY_MAPPED || check_mapped(v, t);
 }
 
 static bool check_task(const verifying *v, int i, const int *rings_in)
