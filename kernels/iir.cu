@@ -1,12 +1,13 @@
 /* iir.cu - a cascade of second-order sections along the rows of (rows, channels), in f64. Rows are in chunks, and a
  * thread does one channel of one. `z` has state k of part p of n in z[(k n + p) channels + channel].
  *
- *   iir_rest_T_N     from rest: what a chunk leaves
+ *   iir_rest_T       what a chunk leaves that begins at rest: rows times weights [CHUNK, quads of states]
  *   iir_join_N       what PART parts leave together: after each part z = power z + what it leaves
- *   iir_start_N      what a part leaves becomes what it begins with, of PART parts that begin with `from`
+ *   iir_start_N      what a part leaves becomes what it begins with, of `group` parts that begin with `from`
  *   iir_filter_T_N   the rows themselves, from what chunks begin with; the last one's state is carried
  *
- * N is the most sections: their numbers are in registers. */
+ * N is the most sections: their numbers are in registers. Between kernels states are (z0, u) of each section, as
+ * stages/iir.c says; those that are carried are SciPy's, (z0, z1). */
 #include "map.h"
 
 #ifdef GP_CPU
@@ -15,7 +16,7 @@
 #define UNROLL _Pragma("unroll")
 #endif
 
-static constexpr size_t PART = 8;          /* as in stages/iir.c */
+static constexpr size_t CHUNK = 64, PART = 8, QUAD = 4;        /* as in stages/iir.c */
 static constexpr int COLUMNS = 6;          /* b0, b1, b2, 1, a1, a2 */
 
 /* One section after the other, in transposed direct form II, as SciPy has it: the same order of operations. */
@@ -32,6 +33,26 @@ template <int N> struct cascade {
                 x = y;
             }
         return x;
+    }
+
+    /* (z0, z1) of each section becomes (z0, u = z1 + c z0), and back; whole is rint(c), so that what is small is not
+     * a difference of rounded products. */
+    __device__ __forceinline__ void to_even(const double *sections, int states)
+    {
+        UNROLL for (int i = 0; i < N; i++)
+            if (2 * i < states) {
+                const double c = -0.5 * sections[i * COLUMNS + 4], whole = rint(c);
+                z[2 * i + 1] = z[2 * i + 1] + whole * z[2 * i] + (c - whole) * z[2 * i];
+            }
+    }
+
+    __device__ __forceinline__ void from_even(const double *sections, int states)
+    {
+        UNROLL for (int i = 0; i < N; i++)
+            if (2 * i < states) {
+                const double c = -0.5 * sections[i * COLUMNS + 4], whole = rint(c);
+                z[2 * i + 1] = z[2 * i + 1] - (c - whole) * z[2 * i] - whole * z[2 * i];
+            }
     }
 
     /* z = power z + left.z. No section has anything of those behind it. */
@@ -63,40 +84,68 @@ template <int N> struct cascade {
     }
 };
 
-/* The sections are read once: in registers. */
-template <int N, class T, class F>
-static __device__ __forceinline__ void rows(cascade<N> &f, const T *x, size_t n, size_t channels,
-                                            const double *sections, int states, F each)
+/* The rows of a chunk, four under way at a time while the next four are read; of one channel as one access. */
+template <int N, class T>
+static __device__ __forceinline__ void rows(cascade<N> &f, T *y, const T *x, size_t n, size_t channels, const double *c,
+                                            int states)
 {
-    double c[N * COLUMNS];
-    UNROLL for (int k = 0; k < N * COLUMNS; k++)
-        c[k] = 3 * states > k ? sections[k] : 0;
     size_t r = 0;
-    for (; r + 4 <= n; r += 4) {           /* four are under way at a time */
-        double v[4];
+    quad<T> v, next = { { 0, 0, 0, 0 } };
+    auto read = [&](size_t at) {
+        if (channels == 1)
+            next = *(const quad<T> *)(x + at);
+        else
+            UNROLL for (int k = 0; k < 4; k++)
+                next.v[k] = x[(at + k) * channels];
+    };
+    if (n >= 4)
+        read(0);
+    for (; r + 4 <= n; r += 4) {
+        v = next;
+        if (r + 8 <= n)
+            read(r + 4);
         UNROLL for (int k = 0; k < 4; k++)
-            v[k] = (double)x[(r + k) * channels];
-        UNROLL for (int k = 0; k < 4; k++)
-            each((r + k) * channels, f(v[k], c, states));
+            v.v[k] = (T)f((double)v.v[k], c, states);
+        if (channels == 1)
+            *(quad<T> *)(y + r) = v;
+        else
+            UNROLL for (int k = 0; k < 4; k++)
+                y[(r + k) * channels] = v.v[k];
     }
     for (; r < n; r++)
-        each(r * channels, f((double)x[r * channels], c, states));
+        y[r * channels] = (T)f((double)x[r * channels], c, states);
 }
 
-#define IIR(name, T, N)                                                                                        \
-    extern "C" __global__ void iir_rest_##name##_##N(double *z, const T *__restrict__ src, size_t n, size_t channels, \
-                                                     size_t chunk, const double *sections, size_t states)      \
+/* The last chunk's is not used. */
+#define FOR(name, T)                                                                                           \
+    extern "C" __global__ void iir_rest_##name(double *z, const T *__restrict__ src, size_t n, size_t channels, \
+                                               const double *__restrict__ weights, size_t states)              \
     {                                                                                                          \
-        const size_t parts = (n + chunk - 1) / chunk;                                                          \
-        for (size_t i = first_x(); i < parts * channels; i += step_x()) {                                      \
-            const size_t p = i / channels, at = p * chunk * channels + i % channels;                           \
-            cascade<N> f;                                                                                      \
-            f.load((int)states, [](int) { return 0.0; });                                                      \
-            rows(f, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, sections, (int)states,          \
-                 [](size_t, double) { });                                                                      \
-            f.store((int)states, [=](int k, double v) { z[k * parts * channels + i] = v; });                   \
+        const size_t parts = (n + CHUNK - 1) / CHUNK, quads = (states + QUAD - 1) / QUAD;                      \
+        for (size_t i = first_x(); i < parts * quads * channels; i += step_x()) {                              \
+            const size_t q = i % channels, g = i / channels % quads, p = i / channels / quads;                 \
+            const quad<double> *w = (const quad<double> *)weights + g;                                         \
+            const T *x = src + p * CHUNK * channels + q;                                                       \
+            double sum[QUAD] = { 0, 0, 0, 0 };                                                                 \
+            if (p + 1 < parts)                                                                                 \
+                for (size_t r = 0; r < CHUNK; r += 4) {                                                        \
+                    double v[4];                                                                               \
+                    UNROLL for (int m = 0; m < 4; m++)                                                         \
+                        v[m] = (double)x[(r + m) * channels];                                                  \
+                    UNROLL for (int m = 0; m < 4; m++) {                                                       \
+                        const quad<double> c = w[(r + m) * quads];                                             \
+                        UNROLL for (size_t k = 0; k < QUAD; k++)                                               \
+                            sum[k] += c.v[k] * v[m];                                                           \
+                    }                                                                                          \
+                }                                                                                              \
+            UNROLL for (size_t k = 0; k < QUAD; k++)                                                           \
+                if (g * QUAD + k < states)                                                                     \
+                    z[((g * QUAD + k) * parts + p) * channels + q] = sum[k];                                   \
         }                                                                                                      \
-    }                                                                                                          \
+    }
+FOR(f32, float) FOR(f64, double)
+
+#define FILTER(name, T, N)                                                                                     \
     extern "C" __global__ void iir_filter_##name##_##N(T *__restrict__ dst, const T *__restrict__ src, size_t n, \
                                                        size_t channels, size_t chunk, const double *sections,  \
                                                        size_t states, const double *z, double *carried)        \
@@ -104,10 +153,14 @@ static __device__ __forceinline__ void rows(cascade<N> &f, const T *x, size_t n,
         const size_t parts = (n + chunk - 1) / chunk;                                                          \
         for (size_t i = first_x(); i < parts * channels; i += step_x()) {                                      \
             const size_t p = i / channels, q = i % channels, at = p * chunk * channels + q;                    \
+            double c[N * COLUMNS];                                                                             \
+            UNROLL for (int k = 0; k < N * COLUMNS; k++)                                                       \
+                c[k] = 3 * (int)states > k ? sections[k] : 0;                                                  \
             cascade<N> f;                                                                                      \
             f.load((int)states, [=](int k) { return z[k * parts * channels + i]; });                           \
-            rows(f, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, sections, (int)states,          \
-                 [=](size_t r, double y) { dst[at + r] = (T)y; });                                             \
+            if (parts > 1)                                                                                     \
+                f.from_even(c, (int)states);                                                                   \
+            rows(f, dst + at, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, c, (int)states);      \
             if (p + 1 == parts)                                                                                \
                 f.store((int)states, [=](int k, double v) { carried[k * channels + q] = v; });                 \
         }                                                                                                      \
@@ -115,15 +168,16 @@ static __device__ __forceinline__ void rows(cascade<N> &f, const T *x, size_t n,
 
 /* before(p) as f comes to part p, for each part of group g; what the next one leaves is already on its way. */
 template <int N, class F>
-static __device__ __forceinline__ void leaps(cascade<N> &f, const double *z, size_t g, size_t parts, size_t channels,
-                                             size_t q, const double *__restrict__ power, int states, F before)
+static __device__ __forceinline__ void leaps(cascade<N> &f, const double *z, size_t g, size_t group, size_t parts,
+                                             size_t channels, size_t q, const double *__restrict__ power, int states,
+                                             F before)
 {
-    const size_t end = (g + 1) * PART < parts ? (g + 1) * PART : parts;
+    const size_t end = (g + 1) * group < parts ? (g + 1) * group : parts;
     cascade<N> next;
     auto read = [&](size_t p) { next.load(states, [=](int k) { return z[(k * parts + p) * channels + q]; }); };
 
-    read(g * PART);
-    for (size_t p = g * PART; p < end; p++) {
+    read(g * group);
+    for (size_t p = g * group; p < end; p++) {
         const cascade<N> left = next;
         if (p + 1 < end)
             read(p + 1);
@@ -140,27 +194,29 @@ static __device__ __forceinline__ void leaps(cascade<N> &f, const double *z, siz
         for (size_t i = first_x(); i < groups * channels; i += step_x()) {                                     \
             cascade<N> f;                                                                                      \
             f.load((int)states, [](int) { return 0.0; });                                                      \
-            leaps(f, z, i / channels, parts, channels, i % channels, power, (int)states, [](size_t) { });      \
+            leaps(f, z, i / channels, PART, parts, channels, i % channels, power, (int)states, [](size_t) { }); \
             f.store((int)states, [=](int k, double v) { to[k * groups * channels + i] = v; });                 \
         }                                                                                                      \
     }                                                                                                          \
-    extern "C" __global__ void iir_start_##N(double *z, const double *from, size_t parts, size_t channels,     \
-                                             const double *power, size_t states)                               \
+    extern "C" __global__ void iir_start_##N(double *z, const double *from, size_t parts, size_t group,        \
+                                             size_t channels, const double *power, size_t states,              \
+                                             const double *carried_by)                                         \
     {                                                                                                          \
-        const size_t groups = (parts + PART - 1) / PART;                                                       \
+        const size_t groups = (parts + group - 1) / group;                                                     \
         for (size_t i = first_x(); i < groups * channels; i += step_x()) {                                     \
             const size_t q = i % channels;                                                                     \
             cascade<N> f;                                                                                      \
             f.load((int)states, [=](int k) { return from[k * groups * channels + i]; });                       \
-            leaps(f, z, i / channels, parts, channels, q, power, (int)states, [=, &f](size_t p) {              \
+            if (carried_by)                                                                                    \
+                f.to_even(carried_by, (int)states);                                                            \
+            leaps(f, z, i / channels, group, parts, channels, q, power, (int)states, [=, &f](size_t p) {       \
                 f.store((int)states, [=](int k, double v) { z[(k * parts + p) * channels + q] = v; });         \
             });                                                                                                \
         }                                                                                                      \
     }
 
-#define ALL(N) IIR(f32, float, N) IIR(f64, double, N) LEAPS(N)
+#define ALL(N) FILTER(f32, float, N) FILTER(f64, double, N) LEAPS(N)
 ALL(2) ALL(4) ALL(8) ALL(16)
 
-#define ENTRIES(N) GP_K(iir_rest_f32_##N) GP_K(iir_rest_f64_##N) GP_K(iir_filter_f32_##N) GP_K(iir_filter_f64_##N) \
-    GP_K(iir_join_##N) GP_K(iir_start_##N)
-GP_KERNELS(ENTRIES(2) ENTRIES(4) ENTRIES(8) ENTRIES(16))
+#define ENTRIES(N) GP_K(iir_filter_f32_##N) GP_K(iir_filter_f64_##N) GP_K(iir_join_##N) GP_K(iir_start_##N)
+GP_KERNELS(GP_K(iir_rest_f32) GP_K(iir_rest_f64) ENTRIES(2) ENTRIES(4) ENTRIES(8) ENTRIES(16))
