@@ -3,8 +3,9 @@
  *
  *   iir_rest_T       what a chunk leaves that begins at rest: rows times weights [CHUNK, quads of states]
  *   iir_join_N       what PART parts leave together: after each part z = power z + what it leaves
- *   iir_start_N      what a part leaves becomes what it begins with, of `group` parts that begin with `from`
- *   iir_filter_T_N   the rows themselves, from what chunks begin with; the last one's state is carried
+ *   iir_start_N      what a part leaves becomes what it begins with, of `group` parts that begin with `from`; of chunks
+ *                    also what is carried to the next frame
+ *   iir_filter_T_N   the rows themselves, from what chunks begin with; if there is but one, its state is carried
  *
  * N is the most sections: their numbers are in registers. Between kernels states are (z0, u) of each section, as
  * stages/iir.c says; those that are carried are SciPy's, (z0, z1). */
@@ -16,8 +17,8 @@
 #define UNROLL _Pragma("unroll")
 #endif
 
-static constexpr size_t CHUNK = 64, PART = 8, QUAD = 4;        /* as in stages/iir.c */
-static constexpr int COLUMNS = 6;          /* b0, b1, b2, 1, a1, a2 */
+static constexpr size_t CHUNK_BITS = 6, PART_BITS = 3, CHUNK = 1 << CHUNK_BITS, PART = 1 << PART_BITS, QUAD = 4;
+static constexpr int COLUMNS = 6;          /* b0, b1, b2, c, a1, a2 */
 
 /* One section after the other, in transposed direct form II, as SciPy has it: the same order of operations. */
 template <int N> struct cascade {
@@ -35,36 +36,38 @@ template <int N> struct cascade {
         return x;
     }
 
-    /* (z0, z1) of each section becomes (z0, u = z1 + c z0), and back; whole is rint(c), so that what is small is not
-     * a difference of rounded products. */
-    __device__ __forceinline__ void to_even(const double *sections, int states)
+    /* (z0, z1) of each section becomes (z0, u = z1 + c z0), and back. Where u is small, its error is, too: z0 times
+     * the nearest integer of c is nearly -z1, and the rest is small. */
+    __device__ __forceinline__ void turn(const double *sections, int states)
     {
         UNROLL for (int i = 0; i < N; i++)
             if (2 * i < states) {
-                const double c = -0.5 * sections[i * COLUMNS + 4], whole = rint(c);
+                const double c = sections[i * COLUMNS + 3], whole = rint(c);
                 z[2 * i + 1] = z[2 * i + 1] + whole * z[2 * i] + (c - whole) * z[2 * i];
             }
     }
 
-    __device__ __forceinline__ void from_even(const double *sections, int states)
+    __device__ __forceinline__ void turn_back(const double *sections, int states)
     {
         UNROLL for (int i = 0; i < N; i++)
             if (2 * i < states) {
-                const double c = -0.5 * sections[i * COLUMNS + 4], whole = rint(c);
+                const double c = sections[i * COLUMNS + 3], whole = rint(c);
                 z[2 * i + 1] = z[2 * i + 1] - (c - whole) * z[2 * i] - whole * z[2 * i];
             }
     }
 
-    /* z = power z + left.z. No section has anything of those behind it. */
+    /* z = power z + left. No section has anything of those behind it. */
     __device__ __forceinline__ void leap(const double *power, int states, const cascade &left)
     {
         double sum[2 * N];
         UNROLL for (int j = 0; j < 2 * N; j++) {
             sum[j] = left.z[j];
-            if (j < states)
+            if (j < states) {
                 UNROLL for (int k = 0; k < 2 * N; k++)
                     if (k <= (j | 1))
                         sum[j] += power[j * states + k] * z[k];
+                sum[j] += power[states * states + j] * z[j];
+            }
         }
         UNROLL for (int k = 0; k < 2 * N; k++)
             z[k] = sum[k];
@@ -116,7 +119,7 @@ static __device__ __forceinline__ void rows(cascade<N> &f, T *y, const T *x, siz
         y[r * channels] = (T)f((double)x[r * channels], c, states);
 }
 
-/* The last chunk's is not used. */
+/* The last chunk may have less rows; the last weights are theirs. */
 #define FOR(name, T)                                                                                           \
     extern "C" __global__ void iir_rest_##name(double *z, const T *__restrict__ src, size_t n, size_t channels, \
                                                const double *__restrict__ weights, size_t states)              \
@@ -124,23 +127,28 @@ static __device__ __forceinline__ void rows(cascade<N> &f, T *y, const T *x, siz
         const size_t parts = (n + CHUNK - 1) / CHUNK, quads = (states + QUAD - 1) / QUAD;                      \
         for (size_t i = first_x(); i < parts * quads * channels; i += step_x()) {                              \
             const size_t q = i % channels, g = i / channels % quads, p = i / channels / quads;                 \
-            const quad<double> *w = (const quad<double> *)weights + g;                                         \
+            const size_t m = p + 1 < parts ? CHUNK : n - p * CHUNK;                                            \
+            const quad<double> *w = (const quad<double> *)weights + (CHUNK - m) * quads + g;                   \
             const T *x = src + p * CHUNK * channels + q;                                                       \
-            double sum[QUAD] = { 0, 0, 0, 0 };                                                                 \
-            if (p + 1 < parts)                                                                                 \
-                for (size_t r = 0; r < CHUNK; r += 4) {                                                        \
-                    double v[4];                                                                               \
-                    UNROLL for (int m = 0; m < 4; m++)                                                         \
-                        v[m] = (double)x[(r + m) * channels];                                                  \
-                    UNROLL for (int m = 0; m < 4; m++) {                                                       \
-                        const quad<double> c = w[(r + m) * quads];                                             \
-                        UNROLL for (size_t k = 0; k < QUAD; k++)                                               \
-                            sum[k] += c.v[k] * v[m];                                                           \
-                    }                                                                                          \
-                }                                                                                              \
+            quad<double> sum = { { 0, 0, 0, 0 } };                                                             \
+            size_t r = 0;                                                                                      \
+            auto add = [&](size_t at, double v) {                                                              \
+                const quad<double> by = w[at * quads];                                                         \
+                UNROLL for (size_t k = 0; k < QUAD; k++)                                                       \
+                    sum.v[k] += by.v[k] * v;                                                                   \
+            };                                                                                                 \
+            for (; r + 8 <= m; r += 8) {                                                                       \
+                double v[8];                                                                                   \
+                UNROLL for (size_t k = 0; k < 8; k++)                                                          \
+                    v[k] = (double)x[(r + k) * channels];                                                      \
+                UNROLL for (size_t k = 0; k < 8; k++)                                                          \
+                    add(r + k, v[k]);                                                                          \
+            }                                                                                                  \
+            for (; r < m; r++)                                                                                 \
+                add(r, (double)x[r * channels]);                                                               \
             UNROLL for (size_t k = 0; k < QUAD; k++)                                                           \
                 if (g * QUAD + k < states)                                                                     \
-                    z[((g * QUAD + k) * parts + p) * channels + q] = sum[k];                                   \
+                    z[((g * QUAD + k) * parts + p) * channels + q] = sum.v[k];                                 \
         }                                                                                                      \
     }
 FOR(f32, float) FOR(f64, double)
@@ -159,31 +167,46 @@ FOR(f32, float) FOR(f64, double)
             cascade<N> f;                                                                                      \
             f.load((int)states, [=](int k) { return z[k * parts * channels + i]; });                           \
             if (parts > 1)                                                                                     \
-                f.from_even(c, (int)states);                                                                   \
+                f.turn_back(c, (int)states);                                                                   \
             rows(f, dst + at, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, c, (int)states);      \
-            if (p + 1 == parts)                                                                                \
+            if (parts == 1)                                                                                    \
                 f.store((int)states, [=](int k, double v) { carried[k * channels + q] = v; });                 \
         }                                                                                                      \
     }
 
-/* before(p) as f comes to part p, for each part of group g; what the next one leaves is already on its way. */
+/* f over parts from `first` to `to` of those that end at `end`, with before(p) as it comes to part p; what the next one
+ * leaves is already on its way, and is returned at the end. */
 template <int N, class F>
-static __device__ __forceinline__ void leaps(cascade<N> &f, const double *z, size_t g, size_t group, size_t parts,
-                                             size_t channels, size_t q, const double *__restrict__ power, int states,
-                                             F before)
+static __device__ __forceinline__ cascade<N> leaps(cascade<N> &f, const double *z, size_t first, size_t to, size_t end,
+                                                   size_t parts, size_t channels, size_t q,
+                                                   const double *__restrict__ power, int states, F before)
 {
-    const size_t end = (g + 1) * group < parts ? (g + 1) * group : parts;
     cascade<N> next;
     auto read = [&](size_t p) { next.load(states, [=](int k) { return z[(k * parts + p) * channels + q]; }); };
 
-    read(g * group);
-    for (size_t p = g * group; p < end; p++) {
+    read(first < end ? first : end - 1);
+    for (size_t p = first; p < to; p++) {
         const cascade<N> left = next;
         if (p + 1 < end)
             read(p + 1);
         before(p);
         f.leap(power, states, left);
     }
+    return next;
+}
+
+/* f over the last chunk of a frame, whose `m` rows leave `left`. `power` is A^CHUNK, behind A^1, A^2, A^4 ... */
+template <int N>
+static __device__ __forceinline__ void last(cascade<N> &f, size_t m, const double *power, int states,
+                                            const cascade<N> &left)
+{
+    cascade<N> none;
+    none.load(states, [](int) { return 0.0; });
+    for (size_t bit = 0; bit <= CHUNK_BITS; bit++)
+        if (m >> bit & 1)
+            f.leap(power - (CHUNK_BITS - bit) * (states * (states + 1)), states, none);
+    UNROLL for (int k = 0; k < 2 * N; k++)
+        f.z[k] += left.z[k];
 }
 
 #define LEAPS(N)                                                                                               \
@@ -192,26 +215,36 @@ static __device__ __forceinline__ void leaps(cascade<N> &f, const double *z, siz
     {                                                                                                          \
         const size_t groups = (parts + PART - 1) / PART;                                                       \
         for (size_t i = first_x(); i < groups * channels; i += step_x()) {                                     \
+            const size_t q = i % channels, first = i / channels * PART;                                        \
+            const size_t end = first + PART < parts ? first + PART : parts;                                    \
             cascade<N> f;                                                                                      \
-            f.load((int)states, [](int) { return 0.0; });                                                      \
-            leaps(f, z, i / channels, PART, parts, channels, i % channels, power, (int)states, [](size_t) { }); \
+            f.load((int)states, [=](int k) { return z[(k * parts + first) * channels + q]; });                 \
+            leaps(f, z, first + 1, end, end, parts, channels, q, power, (int)states, [](size_t) { });          \
             f.store((int)states, [=](int k, double v) { to[k * groups * channels + i] = v; });                 \
         }                                                                                                      \
     }                                                                                                          \
     extern "C" __global__ void iir_start_##N(double *z, const double *from, size_t parts, size_t group,        \
                                              size_t channels, const double *power, size_t states,              \
-                                             const double *carried_by)                                         \
+                                             const double *sections, double *carried, size_t rows)             \
     {                                                                                                          \
         const size_t groups = (parts + group - 1) / group;                                                     \
         for (size_t i = first_x(); i < groups * channels; i += step_x()) {                                     \
-            const size_t q = i % channels;                                                                     \
+            const size_t q = i % channels, first = i / channels * group;                                       \
+            const size_t end = first + group < parts ? first + group : parts;                                  \
             cascade<N> f;                                                                                      \
-            f.load((int)states, [=](int k) { return from[k * groups * channels + i]; });                       \
-            if (carried_by)                                                                                    \
-                f.to_even(carried_by, (int)states);                                                            \
-            leaps(f, z, i / channels, group, parts, channels, q, power, (int)states, [=, &f](size_t p) {       \
+            auto begins = [=, &f](size_t p) {                                                                  \
                 f.store((int)states, [=](int k, double v) { z[(k * parts + p) * channels + q] = v; });         \
-            });                                                                                                \
+            };                                                                                                 \
+            f.load((int)states, [=](int k) { return from[k * groups * channels + i]; });                       \
+            if (from == carried)                                                                               \
+                f.turn(sections, (int)states);                                                                 \
+            const cascade<N> left = leaps(f, z, first, end - 1, end, parts, channels, q, power, (int)states, begins); \
+            begins(end - 1);                                                                                   \
+            if (rows && end == parts) {                                                                        \
+                last(f, rows - (end - 1) * CHUNK, power, (int)states, left);                                   \
+                f.turn_back(sections, (int)states);                                                            \
+                f.store((int)states, [=](int k, double v) { carried[k * channels + q] = v; });                 \
+            }                                                                                                  \
         }                                                                                                      \
     }
 

@@ -6,11 +6,12 @@
  * chunks begin with, level by level, and then all chunks are filtered at once; see kernels/iir.cu. The order depends on
  * a frame's shape alone.
  *
- * In z, A^k has large numbers that cancel where a filter is narrow: those of [[2, 1], [-1, 0]]^k grow as k does.
- * So weights, sums and joins have (z0, u) of each section, u = z1 - a1 z0 / 2. In these A is [[c, 1], [d, c]], with
- * c = -a1 / 2 and d = c^2 - a2, which is a rotation by the angle of the poles times their radius, or has real
- * eigenvalues c +- sqrt(d) and, but for the scale of u, right angles between their vectors. Powers of such keep what is
- * small relative to what is large, so that joins add less to the error than the rows of a chunk do. */
+ * In z, A^k has large numbers that cancel where a filter is narrow: those of [[2, 1], [-1, 0]]^k grow as k does. So
+ * weights, sums and joins have (z0, u) of each section, u = z1 + c z0. In these A is [[e, 1], [d, c]], with e + c = -a1
+ * and d = e c - a2. Of poles that are complex, c = e: this is their radius times a rotation by their angle, but for the
+ * scale of u. Of real ones e is the larger, and d is 0. What is small remains so in such powers, and joins add less to
+ * the error than the rows of a chunk. Nearest integers are taken out of the diagonal, whose rounding would count as
+ * often as there are joins. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,8 @@
 #include "base/why.h"
 #include "device.h"
 
-enum { SECTIONS = 16, COLUMNS = 6, CHUNK = 64, PART = 8, QUAD = 4,      /* these as in kernels/iir.cu */
-       TOP = 32, LEVELS = 12, MANY = 4096 };
+enum { CHUNK_BITS = 6, PART_BITS = 3, CHUNK = 1 << CHUNK_BITS, PART = 1 << PART_BITS, QUAD = 4, COLUMNS = 6,
+       SECTIONS = 16, TOP = 32, LEVELS = 12, MANY = 4096 };                 /* the first line as in kernels/iir.cu */
 
 struct opts {
     const gp_node *sos;
@@ -126,12 +127,12 @@ static bool check(gp_shape *s)
 /* ---- chunks ------------------------------------------------------------ */
 
 /* parts[0] chunks; parts[l + 1] groups of PART of what level l has. Of the last level there are TOP at most. */
-struct work { size_t rows, channels, chunk, states, quads, parts[LEVELS]; int levels; };
+struct work { size_t rows, channels, chunk, states, quads, power, parts[LEVELS]; int levels; };
 
 static struct work work_of(const struct opts *o, const gp_type *t)
 {
     struct work w = { .rows = (size_t)t->dim[0], .states = 2 * (size_t)o->n };
-    w.quads = (w.states + QUAD - 1) / QUAD;
+    w.quads = (w.states + QUAD - 1) / QUAD, w.power = w.states * (w.states + 1);
     w.channels = (size_t)gp_count(t) / w.rows * (t->dtype == GP_C64 ? 2 : 1);
     w.chunk = w.channels < MANY ? CHUNK : w.rows;              /* so many are enough to do at once */
     size_t n = (w.rows + w.chunk - 1) / w.chunk;
@@ -153,7 +154,7 @@ static bool shape(gp_shape *s)
     s->state = w.states * w.channels * sizeof(double);
     for (int l = 0; w.parts[0] > 1 && l < w.levels; l++)
         s->scratch += bytes_of(&w, l);
-    s->table = (CHUNK * QUAD * w.quads + (size_t)o->n * COLUMNS + (size_t)w.levels * w.states * w.states) *
+    s->table = (CHUNK * QUAD * w.quads + (size_t)o->n * COLUMNS + (size_t)(CHUNK_BITS + w.levels) * w.power) *
                sizeof(double);
     s->known.f64 = true;
     return true;
@@ -172,22 +173,41 @@ static void square(int n, long double b[][STATES], long double a[][STATES])
         }
 }
 
-/* to = what a row x makes of states z, both as (z0, u) of each section. c^2 is exact, as c^2 - a2 cancels. */
+/* a b - c, as if rounded once. */
+static long double less(double a, double b, double c)
+{
+    double most = a * b;
+    return (long double)most - c + fma(a, b, -most);
+}
+
+/* c of a section. */
+static double inner(const double *s)
+{
+    double half = -s[4] / 2;
+    long double apart = less(half, half, s[5]);
+    if (apart <= 0)
+        return half;
+    long double outer = half < 0 ? half - sqrtl(apart) : half + sqrtl(apart);
+    return -s[4] - (double)outer;
+}
+
+/* to = what a row x makes of states z, both as (z0, u) of each section. */
 static void row(const struct opts *o, long double *to, const long double *z, long double x)
 {
     for (int i = 0; i < o->n; i++, z += 2, to += 2) {
-        const double *s = o->section[i], c = -s[4] / 2, most = c * c, least = fma(c, c, -most);
-        long double d = (long double)most - s[5] + least;
-        long double first = (long double)s[1] + 2.0L * c * s[0];
-        long double second = (long double)s[2] + (long double)c * s[1] + (long double)most * s[0] + (d + least) * s[0];
+        const double *s = o->section[i], c = inner(s);
+        long double e = -(long double)s[4] - c, d = less(c, (double)e, s[5]) + c * (e - (double)e);
+        long double first = s[1] - (long double)s[4] * s[0];
+        long double second = less(c, c, 0) * s[0] + (long double)c * s[1] + s[2] + d * s[0];
         long double y = s[0] * x + z[0];
-        to[0] = first * x + c * z[0] + z[1];
+        to[0] = first * x + e * z[0] + z[1];
         to[1] = second * x + d * z[0] + c * z[1];
         x = y;
     }
 }
 
-/* The weight of each row of a chunk in each state; the sections; A^CHUNK, A^(CHUNK PART), ... */
+/* The weight of each row of a chunk in each state; the sections, with c for a0; A^1, A^2, A^4, ... A^CHUNK,
+ * A^(CHUNK PART), ..., each without the nearest integers of its diagonal, and then these. */
 static bool table(const gp_table_call *t)
 {
     const struct opts *o = t->opts;
@@ -204,7 +224,8 @@ static bool table(const gp_table_call *t)
     }
     to += CHUNK * QUAD * w.quads;
     memcpy(to, o->section, sizeof *o->section * (size_t)o->n);
-    to += o->n * COLUMNS;
+    for (int i = 0; i < o->n; i++, to += COLUMNS)
+        to[3] = inner(o->section[i]);
     for (int k = 0; k < n; k++) {
         memset(z[0], 0, sizeof z[0]);
         z[0][k] = 1;
@@ -212,14 +233,16 @@ static bool table(const gp_table_call *t)
         for (int j = 0; j < n; j++)
             a[0][j][k] = z[1][j];
     }
-    for (int l = 0; l < w.levels; l++) {
-        for (int k = l ? PART : CHUNK; k > 1; k /= 2) {
-            square(n, a[1], a[0]);
-            memcpy(a[0], a[1], sizeof a[0]);
+    for (int bit = 0, last = CHUNK_BITS + PART_BITS * (w.levels - 1); bit <= last; bit++) {
+        if (bit <= CHUNK_BITS || (bit - CHUNK_BITS) % PART_BITS == 0) {
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++)
+                    *to++ = (double)(a[0][i][j] - (i == j ? rintl(a[0][i][i]) : 0));
+            for (int i = 0; i < n; i++)
+                *to++ = (double)rintl(a[0][i][i]);
         }
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++)
-                *to++ = (double)a[0][i][j];
+        square(n, a[1], a[0]);
+        memcpy(a[0], a[1], sizeof a[0]);
     }
     return true;
 }
@@ -250,25 +273,26 @@ static bool record(gp_dcall *c)
     const gp_view *x = c->in, *y = c->out;
     struct work w = work_of(o, &x->type);
     bool f64 = x->type.dtype == GP_F64;
-    const double *weights = c->table, *sections = weights + CHUNK * QUAD * w.quads, *power = sections + o->n * COLUMNS;
+    const double *weights = c->table, *sections = weights + CHUNK * QUAD * w.quads;
+    const double *powers = sections + o->n * COLUMNS, *power = powers + CHUNK_BITS * w.power;
     double *z[LEVELS] = { w.parts[0] > 1 ? c->scratch : c->carried };
     int last = w.levels - 1;
 
     if (w.parts[0] > 1 && !launch(c, f64 ? "iir_rest_f64" : "iir_rest_f32", w.parts[0] * w.quads * w.channels,
                                   GP_ARGS(&z[0], (void *)&x->data, &w.rows, &w.channels, &weights, &w.states)))
         return false;
-    for (int l = 0; l < last; l++, power += w.states * w.states) {
+    for (int l = 0; l < last; l++, power += w.power) {
         z[l + 1] = (double *)((char *)z[l] + bytes_of(&w, l));
         if (!launch_for(c, "join", &w, w.parts[l + 1],
                         GP_ARGS(&z[l + 1], &z[l], &w.parts[l], &w.channels, &power, &w.states)))
             return false;
     }
-    for (int l = last; w.parts[0] > 1 && l >= 0; l--, power -= w.states * w.states) {
-        size_t group = l < last ? PART : TOP;
-        const double *none = NULL;
+    for (int l = last; w.parts[0] > 1 && l >= 0; l--, power -= w.power) {
+        size_t group = l < last ? PART : TOP, rows = l ? 0 : w.rows;
+        const double *from = l < last ? z[l + 1] : c->carried;
         if (!launch_for(c, "start", &w, l < last ? w.parts[l + 1] : 1,
-                        GP_ARGS(&z[l], l < last ? &z[l + 1] : (double **)&c->carried, &w.parts[l], &group, &w.channels,
-                                &power, &w.states, l < last ? &none : &sections)))
+                        GP_ARGS(&z[l], &from, &w.parts[l], &group, &w.channels, &power, &w.states, &sections,
+                                &c->carried, &rows)))
             return false;
     }
     return launch_for(c, f64 ? "filter_f64" : "filter_f32", &w, w.parts[0],
