@@ -87,11 +87,16 @@ template <int N> struct cascade {
     }
 };
 
-/* The rows of a chunk, four under way at a time while the next four are read; of one channel as one access. */
+/* The rows of a chunk, four at a time while the next four are on their way, if there are registers for them; of one
+ * channel as one access. The sections are read once. */
 template <int N, class T>
-static __device__ __forceinline__ void rows(cascade<N> &f, T *y, const T *x, size_t n, size_t channels, const double *c,
-                                            int states)
+static __device__ __forceinline__ void rows(cascade<N> &f, T *y, const T *x, size_t n, size_t channels,
+                                            const double *sections, int states)
 {
+    constexpr size_t ahead = N < 16 ? 4 : 0;
+    double c[N * COLUMNS];
+    UNROLL for (int k = 0; k < N * COLUMNS; k++)
+        c[k] = 3 * states > k ? sections[k] : 0;
     size_t r = 0;
     quad<T> v, next = { { 0, 0, 0, 0 } };
     auto read = [&](size_t at) {
@@ -101,12 +106,14 @@ static __device__ __forceinline__ void rows(cascade<N> &f, T *y, const T *x, siz
             UNROLL for (int k = 0; k < 4; k++)
                 next.v[k] = x[(at + k) * channels];
     };
-    if (n >= 4)
+    if (ahead && n >= ahead)
         read(0);
     for (; r + 4 <= n; r += 4) {
+        if (!ahead)
+            read(r);
         v = next;
-        if (r + 8 <= n)
-            read(r + 4);
+        if (ahead && r + 4 + ahead <= n)
+            read(r + ahead);
         UNROLL for (int k = 0; k < 4; k++)
             v.v[k] = (T)f((double)v.v[k], c, states);
         if (channels == 1)
@@ -139,8 +146,12 @@ static __device__ __forceinline__ void rows(cascade<N> &f, T *y, const T *x, siz
             };                                                                                                 \
             for (; r + 8 <= m; r += 8) {                                                                       \
                 double v[8];                                                                                   \
-                UNROLL for (size_t k = 0; k < 8; k++)                                                          \
-                    v[k] = (double)x[(r + k) * channels];                                                      \
+                if (channels == 1)                                                                             \
+                    UNROLL for (size_t k = 0; k < 8; k++)                                                      \
+                        v[k] = (double)((const quad<T> *)(x + r))[k / 4].v[k % 4];                             \
+                else                                                                                           \
+                    UNROLL for (size_t k = 0; k < 8; k++)                                                      \
+                        v[k] = (double)x[(r + k) * channels];                                                  \
                 UNROLL for (size_t k = 0; k < 8; k++)                                                          \
                     add(r + k, v[k]);                                                                          \
             }                                                                                                  \
@@ -161,14 +172,11 @@ FOR(f32, float) FOR(f64, double)
         const size_t parts = (n + chunk - 1) / chunk;                                                          \
         for (size_t i = first_x(); i < parts * channels; i += step_x()) {                                      \
             const size_t p = i / channels, q = i % channels, at = p * chunk * channels + q;                    \
-            double c[N * COLUMNS];                                                                             \
-            UNROLL for (int k = 0; k < N * COLUMNS; k++)                                                       \
-                c[k] = 3 * (int)states > k ? sections[k] : 0;                                                  \
             cascade<N> f;                                                                                      \
             f.load((int)states, [=](int k) { return z[k * parts * channels + i]; });                           \
             if (parts > 1)                                                                                     \
-                f.turn_back(c, (int)states);                                                                   \
-            rows(f, dst + at, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, c, (int)states);      \
+                f.turn_back(sections, (int)states);                                                            \
+            rows(f, dst + at, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, sections, (int)states); \
             if (parts == 1)                                                                                    \
                 f.store((int)states, [=](int k, double v) { carried[k * channels + q] = v; });                 \
         }                                                                                                      \
