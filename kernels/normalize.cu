@@ -30,9 +30,9 @@ static __device__ __forceinline__ void normalize(To *dst, const T *src, size_t n
                                                           size_t src_stride, size_t n, const char *of, size_t next) \
     {                                                                                               \
         const double *spread = (const double *)(of + blockIdx.z * next);                            \
-        const double factor = 1 / sqrt(spread[2] / spread[0]);  /* 0, inf: squares beyond an f64, as NaN says */ \
-        normalize(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, n, 1, spread[1],    \
-                  factor > 0 && factor < 1e300 ? factor : (double)NAN, 0, spread[2] == 0 && spread[3] == 0);         \
+        const double factor = 1 / sqrt(spread[3] / spread[0]);  /* 0, inf: squares beyond an f64, as NaN says */ \
+        normalize(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, n, 1, spread[1] + spread[2], \
+                  factor > 0 && factor < 1e300 ? factor : (double)NAN, 0, spread[3] == 0 && spread[4] == 0);         \
     }
 GP_REALS(NORMALIZE)
 

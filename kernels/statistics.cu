@@ -8,20 +8,22 @@
 
 /* ---- standard deviations ------------------------------------------------ */
 
-/* So many numbers, their mean, the sum of the squares of what they differ from it, and whether any two differ: squares
- * may be too small for an f64. Of one number the squares are 0, but of an infinity and a NaN they are NaN. Two of these
- * are joined as in Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983. */
-struct spread { double n, mean, squares, differ; };
+/* So many numbers, the first of them, how far their mean is from that, the sum of the squares of what they differ from
+ * their mean, and whether any two differ: squares may be too small for an f64. The mean itself would be rounded where
+ * all are large beside how far they are apart. Of one number the squares are 0, but of an infinity and a NaN they are
+ * NaN. The size divides what is between frames. Two of these are joined as in Chan, Golub and LeVeque, "Algorithms for
+ * computing the sample variance", 1983. */
+struct spread { double n, first, mean, squares, differ, unused[3]; };
 
 struct deviation {
     static constexpr bool at_once = true;
     static __device__ __forceinline__ spread join(spread a, spread b)
     {
-        const double n = a.n + b.n, part = b.n / n, d = b.mean - a.mean;
+        const double n = a.n + b.n, part = b.n / n, d = (b.first - a.first) + (b.mean - a.mean);
         if (a.n == 0)
             return b;
-        return b.n == 0 ? a : spread{ n, a.mean + d * part, a.squares + b.squares + d * d * (a.n * part),
-                                       double(d != 0 || a.differ != 0 || b.differ != 0) };
+        return b.n == 0 ? a : spread{ n, a.first, a.mean + d * part, a.squares + b.squares + d * d * (a.n * part),
+                                       double(d != 0 || a.differ != 0 || b.differ != 0), {} };
     }
 
     template <class T> static __device__ __forceinline__ spread of(const T *x)
@@ -33,7 +35,7 @@ struct deviation {
         const double mean = sum / 8;
         for (int k = 0; k < 8; k++)
             squares += (v[k] - mean) * (v[k] - mean);
-        return { 8, first + mean, squares, differ };
+        return { 8, first, mean, squares, differ, {} };
     }
 
     static __device__ __forceinline__ spread of(const spread *x)
@@ -76,7 +78,7 @@ template <class T> struct wide { typedef typename accumulator<T>::type type; };
                     spare, [src](size_t e) { return src[e]; }, value);              \
     }
 
-#define AS_SPREAD(T) [](T x, size_t) { const double v = convert<double>(x); return spread{ 1, v, v - v, 0 }; }
+#define AS_SPREAD(T) [](T x, size_t) { const double v = convert<double>(x); return spread{ 1, v, 0, v - v, 0, {} }; }
 #define AS_BEST(T) [](T x, size_t e) { typedef wide<T>::type V; return best<V>{ convert<V>(x), e }; }
 #define IS_TRUE(T) [](T x, size_t) { return uint8_t(order(x) != 0); }
 #define AS_IT_IS(T) [](T x, size_t) { return x; }

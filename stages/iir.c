@@ -1,9 +1,17 @@
 /* iir.c - recursive filter along axis 0, as scipy.signal.sosfilt: the rows of all frames are one signal, which starts
  * at rest.
  *
- * What is kept of the signal is two f64 numbers a section, z; without input a chunk of rows makes A^chunk z of them. So
- * all chunks are filtered at once from rest, what each leaves is joined to the states that chunks begin with, level by
- * level, and then all are filtered at once; see kernels/iir.cu. The order depends on a frame's shape alone. */
+ * What is kept of the signal is two f64 numbers a section, z; without input a chunk of rows makes A^CHUNK z of them. So
+ * what each chunk leaves, which begins at rest, is a sum of its rows, with weights; these are joined to the states that
+ * chunks begin with, level by level, and then all chunks are filtered at once; see kernels/iir.cu. The order depends on
+ * a frame's shape alone.
+ *
+ * In z, A^k has large numbers that cancel where a filter is narrow: those of [[2, 1], [-1, 0]]^k grow as k does. So
+ * weights, sums and joins have (z0, u) of each section, u = z1 + c z0. In these A is [[e, 1], [d, c]], with e + c = -a1
+ * and d = e c - a2. Of poles that are complex, c = e: this is their radius times a rotation by their angle, but for the
+ * scale of u. Of real ones e is the larger, and d is 0. What is small remains so in such powers, and joins add less to
+ * the error than the rows of a chunk. Nearest integers are taken out of the diagonal, whose rounding would count as
+ * often as there are joins. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +19,8 @@
 #include "base/why.h"
 #include "device.h"
 
-enum { SECTIONS = 16, COLUMNS = 6, CHUNK = 64, PART = 8, LEVELS = 12, MANY = 4096 };   /* PART as in kernels/iir.cu */
+enum { CHUNK_BITS = 6, PART_BITS = 3, CHUNK = 1 << CHUNK_BITS, PART = 1 << PART_BITS, QUAD = 4, COLUMNS = 6,
+       SECTIONS = 16, TOP = 32, LEVELS = 12, MANY = 4096 };                 /* the first line as in kernels/iir.cu */
 
 struct opts {
     const gp_node *sos;
@@ -117,16 +126,17 @@ static bool check(gp_shape *s)
 
 /* ---- chunks ------------------------------------------------------------ */
 
-/* parts[0] chunks; parts[l + 1] groups of PART of what level l has. Of the last level there are PART at most. */
-struct work { size_t rows, channels, chunk, states, parts[LEVELS]; int levels; };
+/* parts[0] chunks; parts[l + 1] groups of PART of what level l has. Of the last level there are TOP at most. */
+struct work { size_t rows, channels, chunk, states, quads, power, parts[LEVELS]; int levels; };
 
 static struct work work_of(const struct opts *o, const gp_type *t)
 {
     struct work w = { .rows = (size_t)t->dim[0], .states = 2 * (size_t)o->n };
+    w.quads = (w.states + QUAD - 1) / QUAD, w.power = w.states * (w.states + 1);
     w.channels = (size_t)gp_count(t) / w.rows * (t->dtype == GP_C64 ? 2 : 1);
     w.chunk = w.channels < MANY ? CHUNK : w.rows;              /* so many are enough to do at once */
     size_t n = (w.rows + w.chunk - 1) / w.chunk;
-    for (w.parts[w.levels++] = n; n > PART; w.parts[w.levels++] = n)
+    for (w.parts[w.levels++] = n; n > TOP; w.parts[w.levels++] = n)
         n = (n + PART - 1) / PART;
     return w;
 }
@@ -144,72 +154,117 @@ static bool shape(gp_shape *s)
     s->state = w.states * w.channels * sizeof(double);
     for (int l = 0; w.parts[0] > 1 && l < w.levels; l++)
         s->scratch += bytes_of(&w, l);
-    s->table = ((size_t)o->n * COLUMNS + (size_t)w.levels * w.states * w.states) * sizeof(double);
+    s->table = (CHUNK * QUAD * w.quads + (size_t)o->n * COLUMNS + (size_t)(CHUNK_BITS + w.levels) * w.power) *
+               sizeof(double);
     s->known.f64 = true;
     return true;
 }
 
-/* b = a a */
-static void square(int n, long double b[][2 * SECTIONS], long double a[][2 * SECTIONS])
+enum { STATES = 2 * SECTIONS };
+
+/* b = a a. No section has anything of those behind it. */
+static void square(int n, long double b[][STATES], long double a[][STATES])
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             b[i][j] = 0;
-            for (int k = 0; k < n; k++)
+            for (int k = j & ~1; k <= (i | 1); k++)
                 b[i][j] += a[i][k] * a[k][j];
         }
 }
 
-/* a = A: column k is what a row without input makes of state k. */
-static void step(const struct opts *o, long double a[][2 * SECTIONS])
+/* a b - c, as if rounded once. */
+static long double less(double a, double b, double c)
 {
-    for (int k = 0; k < 2 * o->n; k++) {
-        long double x = 0, z[2 * SECTIONS + 1] = { 0 };
-        z[k] = 1;
-        for (int i = 0; i < o->n; i++) {
-            const double *c = o->section[i];
-            long double y = c[0] * x + z[2 * i];
-            a[2 * i][k] = c[1] * x - c[4] * y + z[2 * i + 1];
-            a[2 * i + 1][k] = c[2] * x - c[5] * y;
-            x = y;
-        }
+    double most = a * b;
+    return (long double)most - c + fma(a, b, -most);
+}
+
+/* c of a section. */
+static double inner(const double *s)
+{
+    double half = -s[4] / 2;
+    long double apart = less(half, half, s[5]);
+    if (apart <= 0)
+        return half;
+    long double outer = half < 0 ? half - sqrtl(apart) : half + sqrtl(apart);
+    return -s[4] - (double)outer;
+}
+
+/* to = what a row x makes of states z, both as (z0, u) of each section. */
+static void row(const struct opts *o, long double *to, const long double *z, long double x)
+{
+    for (int i = 0; i < o->n; i++, z += 2, to += 2) {
+        const double *s = o->section[i], c = inner(s);
+        long double e = -(long double)s[4] - c, d = less(c, (double)e, s[5]) + c * (e - (double)e);
+        long double first = s[1] - (long double)s[4] * s[0];
+        long double second = less(c, c, 0) * s[0] + (long double)c * s[1] + s[2] + d * s[0];
+        long double y = s[0] * x + z[0];
+        to[0] = first * x + e * z[0] + z[1];
+        to[1] = second * x + d * z[0] + c * z[1];
+        x = y;
     }
 }
 
-/* The sections, then A^CHUNK, A^(CHUNK PART), ... */
+/* The weight of each row of a chunk in each state; the sections, with c for a0; A^1, A^2, A^4, ... A^CHUNK,
+ * A^(CHUNK PART), ..., each without the nearest integers of its diagonal, and then these. */
 static bool table(const gp_table_call *t)
 {
     const struct opts *o = t->opts;
     int n = 2 * o->n;
-    long double a[2][2 * SECTIONS][2 * SECTIONS];
+    long double a[2][STATES][STATES], z[2][STATES] = { { 0 } };
     double *to = t->data;
     struct work w = work_of(o, &t->in[0]);
 
+    memset(to, 0, t->bytes);
+    for (int r = CHUNK; r-- > 0; memcpy(z[0], z[1], sizeof z[0])) {
+        row(o, z[1], z[0], r == CHUNK - 1);
+        for (int k = 0; k < n; k++)
+            to[r * (int)w.quads * QUAD + k] = (double)z[1][k];
+    }
+    to += CHUNK * QUAD * w.quads;
     memcpy(to, o->section, sizeof *o->section * (size_t)o->n);
-    to += o->n * COLUMNS;
-    step(o, a[0]);
-    for (int l = 0; l < w.levels; l++) {
-        for (int k = l ? PART : CHUNK; k > 1; k /= 2) {
-            square(n, a[1], a[0]);
-            memcpy(a[0], a[1], sizeof a[0]);
+    for (int i = 0; i < o->n; i++, to += COLUMNS)
+        to[3] = inner(o->section[i]);
+    for (int k = 0; k < n; k++) {
+        memset(z[0], 0, sizeof z[0]);
+        z[0][k] = 1;
+        row(o, z[1], z[0], 0);
+        for (int j = 0; j < n; j++)
+            a[0][j][k] = z[1][j];
+    }
+    for (int bit = 0, last = CHUNK_BITS + PART_BITS * (w.levels - 1); bit <= last; bit++) {
+        if (bit <= CHUNK_BITS || (bit - CHUNK_BITS) % PART_BITS == 0) {
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++)
+                    *to++ = (double)(a[0][i][j] - (i == j ? rintl(a[0][i][i]) : 0));
+            for (int i = 0; i < n; i++)
+                *to++ = (double)rintl(a[0][i][i]);
         }
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++)
-                *to++ = (double)a[0][i][j];
+        square(n, a[1], a[0]);
+        memcpy(a[0], a[1], sizeof a[0]);
     }
     return true;
 }
 
-/* Kernel NAME, or NAME_f32, for as many sections: 2, 4, 8 or 16. */
-static bool launch(gp_dcall *c, const char *name, const char *type, const struct work *w, size_t n, void *const *args,
-                   int nargs)
+/* Blocks are small, as often there are few threads, each with much to do. */
+static bool launch(gp_dcall *c, const char *kernel, size_t threads, void *const *args, int nargs)
+{
+    enum { BLOCK = 64, MOST = 1 << 16 };
+    size_t blocks = (threads + BLOCK - 1) / BLOCK;
+    gp_dim3 grid = { (unsigned)(blocks < MOST ? blocks : MOST), 1, (unsigned)c->n };
+    return gp_launch(c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, 0, args, nargs);
+}
+
+/* Kernel NAME for as many sections: 2, 4, 8 or 16. */
+static bool launch_for(gp_dcall *c, const char *name, const struct work *w, size_t n, void *const *args, int nargs)
 {
     size_t most = 2;
     char kernel[40];
     while (2 * most < w->states)
         most *= 2;
-    snprintf(kernel, sizeof kernel, "iir_%s%s_%zu", name, type, most);
-    return gp_launch_map(c, kernel, (int64_t)(n * w->channels), args, nargs);
+    snprintf(kernel, sizeof kernel, "iir_%s_%zu", name, most);
+    return launch(c, kernel, n * w->channels, args, nargs);
 }
 
 static bool record(gp_dcall *c)
@@ -217,29 +272,32 @@ static bool record(gp_dcall *c)
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out;
     struct work w = work_of(o, &x->type);
-    const char *type = x->type.dtype == GP_F64 ? "_f64" : "_f32";
-    const double *sections = c->table, *power = sections + o->n * COLUMNS;
+    bool f64 = x->type.dtype == GP_F64;
+    const double *weights = c->table, *sections = weights + CHUNK * QUAD * w.quads;
+    const double *powers = sections + o->n * COLUMNS, *power = powers + CHUNK_BITS * w.power;
     double *z[LEVELS] = { w.parts[0] > 1 ? c->scratch : c->carried };
     int last = w.levels - 1;
 
-    if (w.parts[0] > 1 && !launch(c, "rest", type, &w, w.parts[0],
-                                  GP_ARGS(&z[0], (void *)&x->data, &w.rows, &w.channels, &w.chunk, &sections,
-                                          &w.states)))
+    if (w.parts[0] > 1 && !launch(c, f64 ? "iir_rest_f64" : "iir_rest_f32", w.parts[0] * w.quads * w.channels,
+                                  GP_ARGS(&z[0], (void *)&x->data, &w.rows, &w.channels, &weights, &w.states)))
         return false;
-    for (int l = 0; l < last; l++, power += w.states * w.states) {
+    for (int l = 0; l < last; l++, power += w.power) {
         z[l + 1] = (double *)((char *)z[l] + bytes_of(&w, l));
-        if (!launch(c, "join", "", &w, w.parts[l + 1],
-                    GP_ARGS(&z[l + 1], &z[l], &w.parts[l], &w.channels, &power, &w.states)))
+        if (!launch_for(c, "join", &w, w.parts[l + 1],
+                        GP_ARGS(&z[l + 1], &z[l], &w.parts[l], &w.channels, &power, &w.states)))
             return false;
     }
-    for (int l = last; w.parts[0] > 1 && l >= 0; l--, power -= w.states * w.states)
-        if (!launch(c, "start", "", &w, l < last ? w.parts[l + 1] : 1,
-                    GP_ARGS(&z[l], l < last ? &z[l + 1] : (double **)&c->carried, &w.parts[l], &w.channels, &power,
-                            &w.states)))
+    for (int l = last; w.parts[0] > 1 && l >= 0; l--, power -= w.power) {
+        size_t group = l < last ? PART : TOP, rows = l ? 0 : w.rows;
+        const double *from = l < last ? z[l + 1] : c->carried;
+        if (!launch_for(c, "start", &w, l < last ? w.parts[l + 1] : 1,
+                        GP_ARGS(&z[l], &from, &w.parts[l], &group, &w.channels, &power, &w.states, &sections,
+                                &c->carried, &rows)))
             return false;
-    return launch(c, "filter", type, &w, w.parts[0],
-                  GP_ARGS((void *)&y->data, (void *)&x->data, &w.rows, &w.channels, &w.chunk, &sections, &w.states,
-                          &z[0], &c->carried));
+    }
+    return launch_for(c, f64 ? "filter_f64" : "filter_f32", &w, w.parts[0],
+                      GP_ARGS((void *)&y->data, (void *)&x->data, &w.rows, &w.channels, &w.chunk, &sections, &w.states,
+                              &z[0], &c->carried));
 }
 
 #define SIGNALS (GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64) | GP_ACCEPT(GP_C64))

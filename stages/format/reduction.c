@@ -28,7 +28,7 @@ static item kept_of(const gp_reduction *r, gp_dtype t)
 {
     gp_dtype sum = gp_sum_kept(t, false), plain = gp_reduction_kept(r, t);
     if (r->op == GP_STD)
-        return (item){ "spread", 4 * sizeof(double) };
+        return (item){ "spread", 8 * sizeof(double) };
     if (is_arg(r))
         return (item){ sum == GP_F64 ? "best_f64" : sum == GP_U64 ? "best_u64" : "best_i64", 2 * sizeof(double) };
     return (item){ gp_dtype_name(plain), gp_dtype_size(plain) };

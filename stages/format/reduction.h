@@ -36,7 +36,7 @@ size_t gp_reduction_scratch(const gp_reduction *r, const gp_type *in);
 gp_none gp_reduction_none(const gp_reduction *r, gp_dtype t);
 size_t gp_reduction_zero(const gp_reduction *r, const gp_type *in);
 /* Queues all of it. With `first`, which gets `arg`, what is reduced is in no memory: only the type of `in` counts.
- * Where `out` has no type, a standard deviation leaves what it is made of there: f64 [4], how many elements, their
- * mean, the sum of the squares of what they differ from it, and whether any two differ. */
+ * Where `out` has no type, a standard deviation leaves what it is made of there: f64 [8], how many elements, the first,
+ * how far the mean is from that, the sum of the squares of what they differ from it, whether any two differ, and nothing. */
 bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, const gp_view *out, gp_first_fold *first,
                          void *arg);

@@ -506,7 +506,8 @@ for name, x in numbers.items():
         keep = ", keep: true" if axis == 0 else ""
         keeps = dict(axis=axis, keepdims=bool(keep))
         r = np.std(x.astype(np.longdouble), **keeps).astype(x.dtype if x.dtype.kind == "f" else f32)
-        case("reduce", f"op: std{option}{keep}", name, np.atleast_1d(r), 1e-3 if x.dtype == np.float16 else 3e-7)
+        exactly = {np.dtype(np.float16): 1e-3, np.dtype(f64): 1e-14}.get(x.dtype, 3e-7)
+        case("reduce", f"op: std{option}{keep}", name, np.atleast_1d(r), exactly)
         for op, f in (("any", np.any), ("all", np.all)):
             case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.uint8))
         if not isinstance(axis, tuple):
