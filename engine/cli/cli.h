@@ -47,6 +47,9 @@ typedef struct gp_args {
     const char *goal, *memory;             /* of tune; NULL: not said */
     int64_t budget_ns;                     /* 0: not said */
     bool write;
+    const char *output, *format;           /* of view; NULL: not said */
+    int rate;                              /* ... a second; 0: not said */
+    bool view;                             /* of run */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     int swept_from, swept_to;              /* those of `set` that come from --sweep */
