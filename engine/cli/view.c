@@ -1,13 +1,14 @@
 /* view.c - gpipe view: frames of a buffer of a pipeline that runs elsewhere, in a file, or as numbers.
  *
  * A file is written by the stage `write`, in a pipeline of that and of the frame: so there is each format that it has. */
-#include <math.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
+#include "base/why.h"
 #include "base/yaml.h"
 #include "cli/live.h"
 #include "cli/retune.h"
@@ -133,12 +134,17 @@ static int next(view *v, bool first, gp_errs *errs)
 
 /* ---- to a file ------------------------------------------------------------ */
 
-/* The pipeline that writes it; NULL: out of memory. */
-static char *text_of(const view *v, size_t *n)
+static bool to_stdout(const gp_args *args)
+{
+    return !args->output || !strcmp(args->output, "-");
+}
+
+/* The pipeline that writes it; `file`: in place of the one that is asked for, or NULL. NULL: out of memory. */
+static char *text_of(const view *v, const char *file, size_t *n)
 {
     const gp_args *args = v->args;
     const gp_type *t = &v->frame.type;
-    const bool is_stdout = !args->output || !strcmp(args->output, "-");
+    const bool is_stdout = to_stdout(args);
     gp_memfile m;
     if (!gp_memfile_open(&m))
         return NULL;
@@ -147,7 +153,7 @@ static char *text_of(const view *v, size_t *n)
         fprintf(m.f, "%s%jd", i ? ", " : "", (intmax_t)(t->dim[i] ? t->dim[i] : 1));
     fprintf(m.f, "]}}\nstages:\n  - {name: frame, use: input, out: frame}\n  - {name: view, use: write, format: %s, path: \"",
             args->format ? args->format : is_stdout ? "npy" : "auto");
-    for (const char *c = is_stdout ? "stdout" : args->output; *c; c++) {
+    for (const char *c = file ? file : is_stdout ? "stdout" : args->output; *c; c++) {
         if (*c == '%' || *c == '$')
             fputc(*c, m.f);
         gp_json_escape(m.f, c, 1);
@@ -171,12 +177,13 @@ static bool push(gp_pipeline *p, const gp_tapped *f, gp_errs *errs)
     return gp_pipeline_wait(p) == GP_DONE;
 }
 
-static int write_frame(const view *v, gp_errs *errs)
+/* `file`: as for text_of. */
+static int write_to(const view *v, const char *file, gp_errs *errs)
 {
     gp_loaded l = { .file = "view" };
     gp_args none = { .verb = v->args->verb, .ranks = v->args->ranks };
     gp_machine *machine = gp_machine_create(false);
-    l.text = text_of(v, &l.len);
+    l.text = text_of(v, file, &l.len);
     if (!l.text || !machine)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     else if (gp_load_for(&l, &none, machine, v->registry, errs))
@@ -188,6 +195,41 @@ static int write_frame(const view *v, gp_errs *errs)
     *errs = (gp_errs){ 0 };
     gp_unload(&l);
     gp_machine_destroy(machine);
+    return status;
+}
+
+static bool copy_to_stdout(const char *file, gp_errs *errs)
+{
+    char some[1 << 16];
+    size_t n;
+    FILE *f = fopen(file, "r");
+    while (f && (n = fread(some, 1, sizeof some, f)) > 0)
+        fwrite(some, 1, n, stdout);
+    bool ok = f && !ferror(f);
+    if (f)
+        fclose(f);
+    return ok || gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "'%s' cannot be read again", file);
+}
+
+/* A picture has no place on standard output for `write`, which may have many frames for it: there it goes by a file. */
+static int write_frame(const view *v, gp_errs *errs)
+{
+    static const char *const streams[] = { "npy", "raw", "csv", "tsv", "jsonl", "auto" };
+    bool streamed = !v->args->format || !to_stdout(v->args);
+    for (size_t i = 0; i < sizeof streams / sizeof *streams && !streamed; i++)
+        streamed = !strcmp(v->args->format, streams[i]);
+    if (streamed)
+        return write_to(v, NULL, errs);
+    char dir[] = "/tmp/gpipe-view-XXXXXX", file[sizeof dir + 8];
+    if (!mkdtemp(dir)) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no folder in /tmp: %s", gp_strerror(errno));
+        return gp_errs_exit(errs);
+    }
+    snprintf(file, sizeof file, "%s/frame", dir);
+    int status = write_to(v, file, errs);
+    if (!status && !copy_to_stdout(file, errs))
+        status = gp_errs_exit(errs);
+    unlink(file), rmdir(dir);
     return status;
 }
 
