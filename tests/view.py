@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """view.py GPIPE: gpipe view, beside a run that this program feeds through a FIFO, frame by frame: what is seen is a frame
 that was fed. Prints a total; exit 1 after a failure."""
-import itertools, json, os, signal, struct, subprocess, threading, time
+import itertools, json, os, re, signal, struct, subprocess, sys, threading, time, urllib.error, urllib.request
+
+sys.dont_write_bytecode = True
+import browser
 from kit import bytes_of, check, env, gpipe, path, put, spawn, total, until
 
 ROWS, COLUMNS = 3, 4
@@ -23,7 +26,13 @@ class Run:
             os.remove(path("fifo"))
         os.mkfifo(path("fifo"))
         self.file = put("p.yaml", text)
-        self.p = spawn("run", "-q", "--device", "cpu", *args, self.file, stderr=subprocess.PIPE, cwd=path(""))
+        self.p = spawn("run", "--progress", "none", "--device", "cpu", *args, self.file, stderr=subprocess.PIPE, cwd=path(""))
+        self.said = ""
+        while "--view" in args and "/view\n" not in self.said:
+            line = self.p.stderr.readline()
+            self.said += line
+            if not line:
+                sys.exit(f"FAILED: the run ended: {self.said}")
         self.fifo = open(path("fifo"), "wb", buffering=0)
         self.pid = str(self.p.pid)
         check("a run to look at", until(lambda: os.path.exists(path(f"gpipe/{self.pid}.sock"))))
@@ -167,5 +176,106 @@ r.end()
 p = look("raw")
 out, err = p.communicate(timeout=60)
 check("no run", p.returncode == 2 and b"no pipeline of yours runs here" in err, err)
+
+# ---- the page
+p = spawn("run", "-q", "--view", put("p.yaml", text), stderr=subprocess.PIPE)
+check("--view is of the server", p.wait(60) == 2 and "write --metrics PORT --view" in p.stderr.read())
+
+PAGE = """
+fuse: none
+buffers: {raw: {dtype: u8, shape: [3, 4]}}
+stages:
+  - {use: read, path: fifo, format: raw, out: raw}
+  - {name: real, use: cast, dtype: f32}
+  - {name: bad, use: expr, expr: "select(in > 100, log(0 - in), in * 2)"}
+  - {use: write, path: /dev/null, format: raw}
+"""
+r = Run(PAGE, "--metrics", "0", "--view")
+url = re.search("http://127.0.0.1:\\d+/view", r.said).group()
+
+
+def get(path, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=60) as a:
+            return a.status, a.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read()
+
+
+check("a page", get("")[0] == 200 and b"gpipe view" in get("")[1])
+check("which buffers there are", json.loads(get("/buffers")[1]) == ["raw", "real", "bad"], get("/buffers"))
+check("no frame yet", get("/frame?buffer=raw")[0] == 204)
+r.feed(7)                              # the first question is waiting for it
+check("the frame that was fed", until(lambda: get("/frame?buffer=raw")[0] == 200))
+status, body = get("/frame?buffer=raw")
+head, _, data = body.partition(b"\n")
+head = json.loads(head)
+check("its numbers", head["view"]["frame"] == 0 and head["view"]["mean"] == 7 and head["view"]["dtype"] == "u8"
+      and (head["rows"], head["columns"], head["channels"], head["step"]) == (3, 4, 1, [1, 1]), head)
+check("its elements", data == struct.pack("<12f", *[7] * 12), data)
+check("no new frame", get("/frame?buffer=raw&after=0")[0] == 204)
+check("no such buffer", get("/frame?buffer=rax") [0] == 404 and b"no buffer 'rax'" in get("/frame?buffer=rax")[1])
+check("no such page", get("/nothing")[0] == 404)
+check("a page of another name is not answered", get("", Host="evil.example")[0] == 403)
+
+if not browser.find():
+    print("view: SKIPPED: no Chromium starts here: the page was not tested")
+else:
+    b = browser.Browser()
+    value = 7
+
+    def shows(what, seconds=60):
+        """Until the page shows that; each question may have to wait for a frame, so that it is fed meanwhile."""
+        end = time.time() + seconds
+        while not b.js(what) and time.time() < end:
+            r.feed(value)
+            time.sleep(0.02)
+        return b.js(what)
+
+    def choose(name, to, event="input"):
+        b.js(f"by_id({name!r}).value = {to!r}; by_id({name!r}).dispatchEvent(new Event({event!r})); 0")
+
+    try:
+        b.open(url + "#raw")
+        numbers = "Object.fromEntries([...document.querySelectorAll('#numbers div')].map(d => [d.firstChild.textContent, d.lastChild.textContent]))"
+        b.js("by_id('rate').value = 30")
+        check("page: buffers to choose from", until(lambda: b.js("by_id('buffer').length") == 3))
+        check("page: the frame", shows(f"{numbers}.mean === '7'"), b.js(numbers))
+        check("page: its type", b.js(numbers).get("type") == "u8 3 × 4", b.js(numbers))
+        choose("low", "0"), choose("high", "14"), choose("map", "gray")
+        pixel = "[...pen.getImageData(1, 1, 1, 1).data]"
+        check("page: its picture", b.js("canvas.width") == 4 and b.js("canvas.height") == 3 and b.js(pixel) == [128] * 3 + [255],
+              b.js(pixel))
+        choose("map", "viridis")
+        check("page: its colors", b.js(pixel) == [33, 145, 140, 255], b.js(pixel))     # Matplotlib's viridis at 0.5
+        value = 9
+        check("page: another frame", shows(f"{numbers}.mean === '9'"), b.js(numbers))
+        choose("as", "histogram")
+        check("page: a histogram", b.js("counts(64)[41]") == 12 and b.js("canvas.width") == 900, b.js("counts(64)"))
+        choose("as", "line")
+        check("page: a line", b.js("canvas.width") == 900 and b.js("pen.getImageData(450, 139, 1, 1).data[3]") > 0)
+        choose("as", "picture")
+        value = 200
+        choose("buffer", "bad", "change")
+        check("page: another buffer, with NaNs", shows(f"{numbers}.NaN === '12'"), b.js(numbers))
+        check("page: a NaN has a color of its own", b.js(pixel) == [255, 0, 255, 255], b.js(pixel))
+        b.js("by_id('pause').click()")
+        before = b.js("asked")
+        for _ in range(5):
+            r.feed(3)
+            b.settle()
+        check("page: it pauses", b.js("asked") == before)
+        b.js("by_id('pause').click()")
+        value = 3
+        check("page: it goes on", shows(f"{numbers}.mean === '6'"), b.js(numbers))
+        said = [x for x in b.said if "willReadFrequently" not in x]     # of this test, which reads pixels
+        check("page: nothing on the console", not said, said)
+        check("page: it asks nobody else", all(x.startswith(url) for x in b.asked), b.asked)
+        r.end()
+        check("page: the end is told", until(lambda: "it is over" in b.js("by_id('said').textContent")), b.js("by_id('said').textContent"))
+    finally:
+        b.close()
+if r.p.poll() is None:
+    r.end()
 
 total("view")

@@ -113,6 +113,7 @@ bool gp_runs_choose(const gp_args *args, FILE *to, char name[24], gp_errs *errs)
 /* view_numbers.c: what is said of a frame. */
 typedef struct gp_view_numbers { double min, max, mean, std; size_t n, nan, inf; } gp_view_numbers;    /* of those that are finite;
                                   of complex ones, the absolute values */
+double gp_view_element(gp_dtype t, const void *data, size_t i);      /* of a complex one its absolute value */
 gp_view_numbers gp_view_numbers_of(const gp_type *t, const void *data);
 /* The members of an object: the frame's number, type, and these (NULL: without). */
 void gp_view_put(FILE *f, const gp_tapped *frame, const gp_view_numbers *n);

@@ -159,6 +159,8 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_loaded l;
     if ((args->watch || args->service) && why_not(args))
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s: %s", args->watch ? "watch" : "service", why_not(args));
+    else if (args->view && !args->metrics)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--view is a page of the server of --metrics; write --metrics PORT --view");
     else if (args->service && together)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--service: a run of several ranks is no service");
     else if (args->service)
@@ -269,6 +271,8 @@ const gp_verb gp_verb_run = {
         GP_OPTION_PROGRESS,
         { "metrics", 0, "[ADDR:]PORT", GP_TO_TEXT(metrics),
           "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
+        { "view", 0, NULL, GP_TO_FLAG(view),
+          "with --metrics: serve a page beside it, /view, that shows frames of any buffer (gpipe help view)" },
         GP_OPTION_REPORT,
         { "trace", 0, "FILE.json", GP_TO_TEXT(trace),
           "when each stage, copy and kernel ran, for ui.perfetto.dev" },

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/live.h"
 
-static double element(gp_dtype t, const void *data, size_t i)
+double gp_view_element(gp_dtype t, const void *data, size_t i)
 {
     switch (t) {
     case GP_F16:
@@ -24,7 +24,7 @@ gp_view_numbers gp_view_numbers_of(const gp_type *t, const void *data)
     gp_view_numbers v = { .min = NAN, .max = NAN, .mean = NAN, .std = NAN, .n = (size_t)gp_count(t) };
     double squares = 0, good = 0;
     for (size_t i = 0; i < v.n; i++) {
-        double x = element(t->dtype, data, i);
+        double x = gp_view_element(t->dtype, data, i);
         v.nan += isnan(x), v.inf += isinf(x) != 0;
         if (!isfinite(x))
             continue;
