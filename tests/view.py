@@ -177,6 +177,57 @@ p = look("raw")
 out, err = p.communicate(timeout=60)
 check("no run", p.returncode == 2 and b"no pipeline of yours runs here" in err, err)
 
+# ---- probe, and who makes the first NaN
+values = [4.0] * (20 * 24)
+values[7 * 24 + 2 * 6 + 3] = -4.0
+put("in.raw", struct.pack("<480f", *values))
+put("copy.lua", "function process(f, x, y) y:copy(x) end")
+chain = put("chain.yaml", """
+buffers: {a: {dtype: f32, shape: [4, 6]}}
+stages:
+  - {use: read, path: in.raw, format: raw, out: a}
+  - {name: root, use: expr, expr: sqrt(in)}
+  - {name: half, use: scale, a: 0.5}
+  - {name: copy, use: lua, script: copy.lua}
+  - {use: write, path: out.npy}
+""")
+
+
+def done(*args):
+    p = subprocess.run([gpipe, *args], env=env, cwd=path(""), capture_output=True, timeout=60)
+    return p.returncode, p.stdout, p.stderr.decode()
+
+
+for device in "cpu", "cpu:0-1":
+    for buffer, want in ("a", 4), ("root", 2), ("half", 1), ("copy", 1):
+        code, out, err = done("probe", chain, buffer, "--frame", "6", "--device", device)
+        check(f"probe: {buffer} on {device}", code == 0 and out[:6] == b"\x93NUMPY"
+              and npy(out)[2] == struct.pack("<24f", *[want] * 24) and "nan 0" in err and err.startswith("frame 6  f32 [4, 6]  min"),
+              (code, out, err))
+    code, out, err = done("probe", chain, "half", "--frame", "7", "--device", device)
+    check(f"probe: the NaN on {device}", code == 0 and "nan 1" in err and npy(out)[2][60:64] != struct.pack("<f", 1), (code, err))
+    for fuse, what in ("none", "stage 'root' made a NaN at [2, 3] of frame 7 of 'root'"), \
+                      ("auto", "stage 'root+half' made a NaN at [2, 3] of frame 7 of 'half'; with --set fuse=none"):
+        code, out, err = done("run", "-q", "--check-finite", chain, "--device", device, "--set", f"fuse={fuse}", "--set",
+                              "stages.write.path=/dev/null", "--set", "stages.write.format=raw")
+        check(f"--check-finite: on {device}, {fuse}", code == 1 and err.startswith(chain + ":5:12: error: " + what)
+              and err.count("error") == 1, (code, err))
+check("probe: no output is written", not os.path.exists(path("out.npy")) and not os.path.exists(path("out.npy.partial")))
+code, out, err = done("run", "-q", "--check-finite", chain, "--set", "stages.root.expr=1 / (in - 4)", "--set", "fuse=none")
+check("--check-finite: an infinite element", code == 1 and "made an infinite element at [0, 0] of frame 0 of 'root'" in err, err)
+code, out, err = done("run", "-q", "--check-finite", chain, "--set", "stages.root.expr=in")
+check("--check-finite: nothing to tell", code == 0 and not err and os.path.exists(path("out.npy")), (code, err))
+for args, code, what in (
+        (("copy", "--frame", "20"), 1, "there is no frame 20 of 'copy': the pipeline ended before"),
+        (("half", "--set", "fuse=auto", "-o", "h.npy"), 0, "frame 0"),
+        (("root", "--set", "fuse=auto"), 2, "'root' is nowhere in memory"),
+        (("rot",), 2, "no buffer 'rot'; did you mean 'root'?"),
+        (("copy", "--frame", "x"), 2, "--frame x: must be the number of a frame"),
+        (("copy", "--set", "stages.read.path=none.raw"), 2, "none.raw")):
+    got, out, err = done("probe", chain, *args)
+    check(f"probe: {args}", got == code and what in err and not out, (got, out, err))
+check("probe: a file", bytes_of(path("h.npy"))[:6] == b"\x93NUMPY")
+
 # ---- the page
 p = spawn("run", "-q", "--view", put("p.yaml", text), stderr=subprocess.PIPE)
 check("--view is of the server", p.wait(60) == 2 and "write --metrics PORT --view" in p.stderr.read())

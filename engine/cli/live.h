@@ -118,6 +118,10 @@ gp_view_numbers gp_view_numbers_of(const gp_type *t, const void *data);
 /* The members of an object: the frame's number, type, and these (NULL: without). */
 void gp_view_put(FILE *f, const gp_tapped *frame, const gp_view_numbers *n);
 
+void gp_view_print(FILE *to, const gp_tapped *frame, const gp_view_numbers *n);        /* the same as words, without an end of line */
+/* view_write.c: writes it to the file, and in the format, that are asked for; the exit code. */
+int gp_view_write(const gp_args *args, const gp_registry *registry, const gp_tapped *frame, gp_errs *errs);
+
 /* viewers.c: gives frames of a run to who looks at it (gpipe view), on a thread for each. `p`: what runs. */
 typedef struct gp_viewers gp_viewers;
 gp_viewers *gp_viewers_new(const gp_pipeline *p);              /* NULL: no memory; below, too */

@@ -1,14 +1,10 @@
-/* view.c - gpipe view: frames of a buffer of a pipeline that runs elsewhere, in a file, or as numbers.
- *
- * A file is written by the stage `write`, in a pipeline of that and of the frame: so there is each format that it has. */
-#include <errno.h>
+/* view.c - gpipe view: frames of a buffer of a pipeline that runs elsewhere, in a file, or as numbers. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
-#include "base/why.h"
 #include "base/yaml.h"
 #include "cli/live.h"
 #include "cli/retune.h"
@@ -132,123 +128,17 @@ static int next(view *v, bool first, gp_errs *errs)
     return status;
 }
 
-/* ---- to a file ------------------------------------------------------------ */
-
-static bool to_stdout(const gp_args *args)
-{
-    return !args->output || !strcmp(args->output, "-");
-}
-
-/* The pipeline that writes it; `file`: in place of the one that is asked for, or NULL. NULL: out of memory. */
-static char *text_of(const view *v, const char *file, size_t *n)
-{
-    const gp_args *args = v->args;
-    const gp_type *t = &v->frame.type;
-    const bool is_stdout = to_stdout(args);
-    gp_memfile m;
-    if (!gp_memfile_open(&m))
-        return NULL;
-    fprintf(m.f, "device: cpu\nbuffers: {frame: {dtype: %s, shape: [", gp_dtype_name(t->dtype));
-    for (int i = 0; i < t->ndim; i++)      /* a frame may have no rows, a buffer has */
-        fprintf(m.f, "%s%jd", i ? ", " : "", (intmax_t)(t->dim[i] ? t->dim[i] : 1));
-    fprintf(m.f, "]}}\nstages:\n  - {name: frame, use: input, out: frame}\n  - {name: view, use: write, format: %s, path: \"",
-            args->format ? args->format : is_stdout ? "npy" : "auto");
-    for (const char *c = file ? file : is_stdout ? "stdout" : args->output; *c; c++) {
-        if (*c == '%' || *c == '$')
-            fputc(*c, m.f);
-        gp_json_escape(m.f, c, 1);
-    }
-    fputs("\"}\n", m.f);
-    return gp_memfile_close(&m, n);
-}
-
-static bool push(gp_pipeline *p, const gp_tapped *f, gp_errs *errs)
-{
-    gp_loan l;
-    gp_input *in = gp_pipeline_input(p, "frame");
-    if (!gp_pipeline_start(p, NULL, errs))
-        return false;
-    if (gp_push_begin(in, &l, -1) == GP_LOAN_OK) {
-        memcpy(l.view.data, f->data, f->bytes);
-        l.view.type = f->type;
-        gp_push_end(in, &l);
-    }
-    gp_push_close(in);
-    return gp_pipeline_wait(p) == GP_DONE;
-}
-
-/* `file`: as for text_of. */
-static int write_to(const view *v, const char *file, gp_errs *errs)
-{
-    gp_loaded l = { .file = "view" };
-    gp_args none = { .verb = v->args->verb, .ranks = v->args->ranks };
-    gp_machine *machine = gp_machine_create(false);
-    l.text = text_of(v, file, &l.len);
-    if (!l.text || !machine)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    else if (gp_load_for(&l, &none, machine, v->registry, errs))
-        push(l.pipeline, &v->frame, errs);
-    for (int i = 0; i < errs->n; i++)
-        errs->e[i].at = (gp_loc){ 0 };     /* this text is nobody's */
-    gp_print_errs(v->args, NULL, errs);
-    int status = gp_errs_exit(errs);
-    *errs = (gp_errs){ 0 };
-    gp_unload(&l);
-    gp_machine_destroy(machine);
-    return status;
-}
-
-static bool copy_to_stdout(const char *file, gp_errs *errs)
-{
-    char some[1 << 16];
-    size_t n;
-    FILE *f = fopen(file, "r");
-    while (f && (n = fread(some, 1, sizeof some, f)) > 0)
-        fwrite(some, 1, n, stdout);
-    bool ok = f && !ferror(f);
-    if (f)
-        fclose(f);
-    return ok || gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "'%s' cannot be read again", file);
-}
-
-/* A picture has no place on standard output for `write`, which may have many frames for it: there it goes by a file. */
-static int write_frame(const view *v, gp_errs *errs)
-{
-    static const char *const streams[] = { "npy", "raw", "csv", "tsv", "jsonl", "auto" };
-    bool streamed = !v->args->format || !to_stdout(v->args);
-    for (size_t i = 0; i < sizeof streams / sizeof *streams && !streamed; i++)
-        streamed = !strcmp(v->args->format, streams[i]);
-    if (streamed)
-        return write_to(v, NULL, errs);
-    char dir[] = "/tmp/gpipe-view-XXXXXX", file[sizeof dir + 8];
-    if (!mkdtemp(dir)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no folder in /tmp: %s", gp_strerror(errno));
-        return gp_errs_exit(errs);
-    }
-    snprintf(file, sizeof file, "%s/frame", dir);
-    int status = write_to(v, file, errs);
-    if (!status && !copy_to_stdout(file, errs))
-        status = gp_errs_exit(errs);
-    unlink(file), rmdir(dir);
-    return status;
-}
-
 /* ---- as numbers ----------------------------------------------------------- */
 
 static bool show(view *v)
 {
     const gp_tapped *f = &v->frame;
     gp_view_numbers n = gp_view_numbers_of(&f->type, f->data);
-    char type[128];
     if (v->args->json) {
         gp_view_put(stdout, f, &n);
     } else {
-        printf("%sframe %ju  %s", v->drawn ? "\r\033[K" : "", (uintmax_t)f->frame, gp_type_text(&f->type, type));
-        printf("  min %.6g  max %.6g  mean %.6g  std %.6g", n.min, n.max, n.mean, n.std);
-        if (n.nan || n.inf || f->type.dtype == GP_F16 || f->type.dtype >= GP_F32)
-            printf("  nan %zu  inf %zu", n.nan, n.inf);
-        if (f->holes)
-            printf("  holes %ju", (uintmax_t)f->holes);
+        fputs(v->drawn ? "\r\033[K" : "", stdout);
+        gp_view_print(stdout, f, &n);
     }
     v->drawn = !v->args->json && isatty(STDOUT_FILENO);
     if (!v->drawn)
@@ -281,7 +171,7 @@ static int once(view *v, gp_errs *errs)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the run ended before another frame of '%s' came", v->buffer);
         return gp_errs_exit(errs);
     }
-    return status ? status : write_frame(v, errs);
+    return status ? status : gp_view_write(v->args, v->registry, &v->frame, errs);
 }
 
 /* Is it the process or socket of a run? No buffer is named so. */

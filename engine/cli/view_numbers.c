@@ -50,3 +50,15 @@ void gp_view_put(FILE *f, const gp_tapped *frame, const gp_view_numbers *n)
                     n->std, n->n, n->nan, n->inf);
     gp_json_close(&j, '}');
 }
+
+void gp_view_print(FILE *to, const gp_tapped *f, const gp_view_numbers *n)
+{
+    char type[128];
+    gp_dtype t = f->type.dtype;
+    fprintf(to, "frame %ju  %s  min %.6g  max %.6g  mean %.6g  std %.6g", (uintmax_t)f->frame, gp_type_text(&f->type, type),
+            n->min, n->max, n->mean, n->std);
+    if (t == GP_F16 || t == GP_F32 || t == GP_F64 || t == GP_C64)
+        fprintf(to, "  nan %zu  inf %zu", n->nan, n->inf);
+    if (f->holes)
+        fprintf(to, "  holes %ju", (uintmax_t)f->holes);
+}

@@ -22,13 +22,14 @@ typedef struct viewer {
     pthread_t thread;
     bool started;
     atomic_bool left;          /* the thread is about to return */
-    int fd;
+    int fd;                    /* -1, with the lock: it is closed */
     char *line;
 } viewer;
 
 struct gp_viewers {
     _Atomic(const gp_pipeline *) now;
     atomic_bool over;
+    pthread_mutex_t lock;
     viewer viewer[VIEWERS];
 };
 
@@ -164,7 +165,10 @@ static void *viewer_main(void *arg)
     }
     free(buffer);
     gp_tap_end(follow.tap);
-    shutdown(v->fd, SHUT_RDWR);
+    pthread_mutex_lock(&v->of->lock);
+    close(v->fd);
+    v->fd = -1;
+    pthread_mutex_unlock(&v->of->lock);
     atomic_store(&v->left, true);
     return NULL;
 }
@@ -175,7 +179,6 @@ static void end(viewer *v)
     if (!v->started)
         return;
     pthread_join(v->thread, NULL);
-    close(v->fd);
     free(v->line);
     v->started = false;
 }
@@ -204,6 +207,8 @@ void gp_viewers_take(gp_viewers *of, int fd, char *line)
 gp_viewers *gp_viewers_new(const gp_pipeline *p)
 {
     gp_viewers *v = calloc(1, sizeof *v);
+    if (v)
+        pthread_mutex_init(&v->lock, NULL);
     gp_viewers_next(v, p);
     return v;
 }
@@ -224,9 +229,12 @@ void gp_viewers_free(gp_viewers *v)
     for (int i = 0; i < VIEWERS; i++) {
         while (v->viewer[i].started && !atomic_load(&v->viewer[i].left) && gp_now_ns() < until)
             poll(NULL, 0, 1);
-        if (v->viewer[i].started)
+        pthread_mutex_lock(&v->lock);
+        if (v->viewer[i].started && v->viewer[i].fd >= 0)
             shutdown(v->viewer[i].fd, SHUT_RDWR);
+        pthread_mutex_unlock(&v->lock);
         end(&v->viewer[i]);
     }
+    pthread_mutex_destroy(&v->lock);
     free(v);
 }

@@ -148,6 +148,8 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
         return false;
     gp_rings_make(run);
     gp_actors_make(run);
+    if (run->options.check_finite)
+        gp_finite_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
     return gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)

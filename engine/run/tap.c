@@ -153,7 +153,7 @@ static void copy_and_wait(void *arg)
     c->done = dev->backend->wait(dev, stream, GP_SYNC_BLOCK, c->errs) == 1 && queued;
 }
 
-static bool copy(gp_run *run, const gp_ringrt *r, uint64_t f, void *to, size_t bytes, gp_errs *errs)
+bool gp_taps_fetch(gp_run *run, const gp_ringrt *r, uint64_t f, void *to, size_t bytes, gp_errs *errs)
 {
     const gp_place place = r->ring->place;
     copying c = { to, gp_slot(r, f), bytes, run, place.index + (place.device ? gp_lane(place, f) : 0), errs, false };
@@ -185,7 +185,7 @@ static void fill(gp_tap *t, uint64_t f)
     gp_type type = inside ? r->buffer->type : gp_type_of(r, f);
     size_t bytes = gp_bytes(&type);
     int64_t time_ns = inside ? gp_frame_meta(p, f).time_ns : gp_meta_of(r, f)->time_ns;
-    if (has_room(t, bytes) && copy(p->run, r, f, t->data, bytes, &t->errs))
+    if (has_room(t, bytes) && gp_taps_fetch(p->run, r, f, t->data, bytes, &t->errs))
         t->frame = (gp_tapped){ gp_actor_number(p, f), t->holes, time_ns, type, t->data, bytes }, t->full = true;
     else
         t->ended = GP_TAP_FAILED;
