@@ -274,7 +274,7 @@ const gp_verb gp_verb_run = {
         { "metrics", 0, "[ADDR:]PORT", GP_TO_TEXT(metrics),
           "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
         { "view", 0, NULL, GP_TO_FLAG(view),
-          "with --metrics: serve a page beside it, /view, that shows frames of any buffer (gpipe help view)" },
+          "with --metrics: serve a page beside it, /view, that shows frames of any buffer (gpipe help looking)" },
         GP_OPTION_REPORT,
         { "trace", 0, "FILE.json", GP_TO_TEXT(trace),
           "when each stage, copy and kernel ran, for ui.perfetto.dev" },

@@ -223,7 +223,7 @@ const gp_verb gp_verb_view = {
             "process it is the one that runs; without a buffer its buffers are named. With --watch there\n"
             "are numbers until the run ends, or Ctrl-C: over the elements that are finite, of complex ones\n"
             "over their absolute values. The page of 'gpipe run --metrics PORT --view' shows frames in a\n"
-            "browser ('gpipe help view').\n",
+            "browser ('gpipe help looking').\n",
     .run = look,
     .options = (const gp_option[]){
         { "output", 'o', "FILE", GP_TO_TEXT(output), "write it to this file" },
