@@ -96,6 +96,13 @@ for buffer, descr, factor in ("raw", "|u1", 1), ("real", "<f4", 1), ("twice", "<
         check(f"{buffer}: is a frame that was fed", got == descr and shape == (3, 4) and len(values) == 1
               and values.pop() / factor in range(1, 200), (got, shape, data))
 
+p = look(r.pid, "twice")
+line = p.stderr.readline()
+check("who waits is told so", line == b"gpipe: waiting for the next frame of 'twice'\n", line)
+r.feed(50)
+out, err = p.communicate(timeout=60)
+check("and then gets just the frame that comes", npy(out)[2] == struct.pack("<12f", *[100] * 12), (out, err))
+
 # without a process it is the one that runs; by -o, in a format of `write`, under any name
 out, err = r.feed_until(look("raw", "-o", "a %d $x.png"))
 png = bytes_of(path("a %d $x.png")) if os.path.exists(path("a %d $x.png")) else b""
@@ -122,6 +129,19 @@ check("numbers end with the run", w.returncode == 0, w.returncode)
 out, err = one.communicate(timeout=60)
 check("a frame that does not come is an error", one.returncode == 1 and not out
       and b"the run ended before another frame of 'raw' came" in err, (one.returncode, err))
+
+# runs that end while somebody looks as often as he can: that is no error
+codes = []
+for _ in range(8):
+    r = Run()
+    w = look(r.pid, "raw", "--watch", "--rate", "1000")
+    r.feed_while(w.stdout.readline)
+    for v in range(40):
+        r.feed(v)
+    r.end()
+    err = w.communicate(timeout=60)[1]
+    codes.append((w.returncode, err))
+check("the end is told", codes == [(0, b"")] * 8, codes)
 
 # ---- NaN
 r = Run(text.replace("use: scale, a: 2", "use: expr, expr: 1 / (in - in)"))

@@ -26,19 +26,22 @@ typedef struct view {
 
 /* ---- from the run -------------------------------------------------------- */
 
-static bool ask(view *v)
+/* A run that has gone may have said its last word, which is still to be read. False: out of memory. */
+static bool ask(view *v, gp_errs *errs)
 {
     gp_memfile m;
     size_t n;
-    if (!gp_memfile_open(&m))
-        return false;
-    fputs("{\"view\": ", m.f);
-    gp_json_quote(m.f, v->buffer, strlen(v->buffer));
-    fputs("}\n", m.f);
-    char *line = gp_memfile_close(&m, &n);
-    bool ok = line && gp_write_text(v->fd, line, n);
+    char *line = NULL;
+    if (gp_memfile_open(&m)) {
+        fputs("{\"view\": ", m.f);
+        gp_json_quote(m.f, v->buffer, strlen(v->buffer));
+        fputs("}\n", m.f);
+        line = gp_memfile_close(&m, &n);
+    }
+    if (line)
+        gp_write_text(v->fd, line, n);
     free(line);
-    return ok;
+    return line || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
 }
 
 /* What gp_view_put wrote. False: it is something else. */
@@ -105,11 +108,13 @@ static int next(view *v, bool first, gp_errs *errs)
     int status = 0;
     bool got = false, asked = false, told = false;
     while (!got && !v->over && !status) {
-        if (!first && !asked)
-            asked = ask(v);
+        if (!first && !asked && !(asked = ask(v, errs))) {
+            status = gp_errs_exit(errs);
+            break;
+        }
         if (asked)
             wait_for(v, &told);
-        if (getline(&line, &cap, v->f) <= 0 || (!first && !asked)) {
+        if (getline(&line, &cap, v->f) <= 0) {
             gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word");
             status = gp_errs_exit(errs);
         } else if (gp_is_answer(line)) {

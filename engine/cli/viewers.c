@@ -148,6 +148,19 @@ static bool give_one(viewer *v, gp_follow *follow, const char *buffer)
     }
 }
 
+/* What was sent and is not read would take from the other end what it has not read. */
+static void leave(viewer *v)
+{
+    char some[256];
+    shutdown(v->fd, SHUT_RD);
+    while (recv(v->fd, some, sizeof some, MSG_DONTWAIT) > 0)
+        ;
+    pthread_mutex_lock(&v->of->lock);
+    close(v->fd);
+    v->fd = -1;
+    pthread_mutex_unlock(&v->of->lock);
+}
+
 static void *viewer_main(void *arg)
 {
     viewer *v = arg;
@@ -165,10 +178,7 @@ static void *viewer_main(void *arg)
     }
     free(buffer);
     gp_tap_end(follow.tap);
-    pthread_mutex_lock(&v->of->lock);
-    close(v->fd);
-    v->fd = -1;
-    pthread_mutex_unlock(&v->of->lock);
+    leave(v);
     atomic_store(&v->left, true);
     return NULL;
 }
