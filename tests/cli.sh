@@ -64,7 +64,7 @@ for w in $(seq 0 6) 129 130 139 141 143; do
     sed -n '/^exit:/,$p' "$tmp/stdout" | grep -qw $w && ok || bad "help: nothing on exit code $w"
 done
 expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
-for v in run check plan bench simulate tune top stages machine; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
+for v in run check plan bench simulate tune top view probe stages machine; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 # a verb is one file: tests/verb.c
 greet=$(dirname "$(realpath "$GPIPE")")/tests/verb
 if [ -x "$greet" ]; then

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "api/forms.h"
+#include "base/clock.h"
 #include "base/c_locale.h"
 #include "base/filetable.h"
 #include "device/machine.h"
@@ -121,6 +122,8 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
     pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&p->run_lock, &attr);
     pthread_rwlockattr_destroy(&attr);
+    pthread_mutex_init(&p->taps.lock, NULL);
+    gp_cond_init(&p->taps.changed);
     p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->stop_fd < 0)
         gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", gp_strerror(errno));
@@ -146,6 +149,8 @@ void gp_pipeline_destroy(gp_pipeline *p)
     free(p->again);
     gp_endpoints_free(p);
     pthread_rwlock_destroy(&p->run_lock);
+    pthread_mutex_destroy(&p->taps.lock);
+    pthread_cond_destroy(&p->taps.changed);
     if (p->stop_fd >= 0)
         close(p->stop_fd);
     gp_filetable_free(p->files);

@@ -47,6 +47,10 @@ typedef struct gp_args {
     const char *goal, *memory;             /* of tune; NULL: not said */
     int64_t budget_ns;                     /* 0: not said */
     bool write;
+    const char *output, *format;           /* of view; NULL: not said */
+    int rate;                              /* ... a second; 0: not said */
+    bool view, check_finite;               /* of run */
+    const char *frame;                     /* of probe; NULL: not said */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     int swept_from, swept_to;              /* those of `set` that come from --sweep */

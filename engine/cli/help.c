@@ -9,7 +9,7 @@
 
 static const char *const topics[] = {
     "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "plugins", "embed", "retune", "devices",
-    "ranks", "report", "python", "editor", "service", "exit", "limits", "words", NULL
+    "ranks", "report", "looking", "python", "editor", "service", "exit", "limits", "words", NULL
 };
 
 /* The text of a topic that there is; it ends with a newline. */

@@ -108,7 +108,32 @@ int gp_socket_pids(long *pid, int max);
 
 /* runs.c: where one run goes on its process, as for gp_socket_connect. Of several it prints a list: false, as after an
  * error. */
-bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs);
+bool gp_runs_choose(const gp_args *args, FILE *to, char name[24], gp_errs *errs);
+
+/* view_numbers.c: what is said of a frame. */
+typedef struct gp_view_numbers { double min, max, mean, std; size_t n, nan, inf; } gp_view_numbers;    /* of those that are finite;
+                                  of complex ones, the absolute values */
+double gp_view_element(gp_dtype t, const void *data, size_t i);      /* of a complex one its absolute value */
+gp_view_numbers gp_view_numbers_of(const gp_type *t, const void *data);
+/* The members of an object: the frame's number, type, and these (NULL: without). */
+void gp_view_put(FILE *f, const gp_tapped *frame, const gp_view_numbers *n);
+
+void gp_view_print(FILE *to, const gp_tapped *frame, const gp_view_numbers *n);        /* the same as words, without an end of line */
+/* view_write.c: writes it to the file, and in the format, that are asked for; the exit code. */
+int gp_view_write(const gp_args *args, const gp_registry *registry, const gp_tapped *frame, gp_errs *errs);
+
+/* viewers.c: gives frames of a run to who looks at it (gpipe view), on a thread for each. `p`: what runs. */
+typedef struct gp_viewers gp_viewers;
+gp_viewers *gp_viewers_new(const gp_pipeline *p);              /* NULL: no memory; below, too */
+bool gp_viewers_is_for(const char *line);                      /* is that what asks for one? */
+void gp_viewers_take(gp_viewers *v, int fd, char *line);       /* frees both, in the end */
+void gp_viewers_next(gp_viewers *v, const gp_pipeline *p);     /* the run goes on under p */
+void gp_viewers_free(gp_viewers *v);                           /* the run is over */
+
+/* A tap of a run that may be retuned: it follows it to the pipeline that it goes on under. Zeroed at first. */
+typedef struct gp_follow { gp_tap *tap; const gp_pipeline *of; } gp_follow;
+gp_tap_status gp_follow_take(gp_follow *f, const gp_pipeline *now, const char *buffer, int64_t timeout_ns, gp_tapped *out,
+                             gp_errs *errs);
 
 /* metrics.c: a server with a thread of its own. NULL after an error. */
 typedef struct gp_metrics gp_metrics;

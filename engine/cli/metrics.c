@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/why.h"
-#include "cli/live.h"
+#include "cli/view_page.h"
 #include "base/json.h"
 #include "base/memfile.h"
 
@@ -27,12 +27,14 @@ struct gp_metrics {
     gp_hist latency;                   /* the server's thread's own, as is what follows */
     double *waited; int waited_cap;    /* s, as last told, of each stage: it never falls */
     gp_counters now;
+    gp_view_page *view;                /* of --view; else NULL */
+    bool local;                        /* it listens to this machine alone */
 };
 
 /* ---- the library ----------------------------------------------------- */
 
 #define FUNCTIONS(F) F(start_daemon) F(stop_daemon) F(create_response_from_buffer) \
-    F(add_response_header) F(queue_response) F(destroy_response)
+    F(add_response_header) F(queue_response) F(destroy_response) F(lookup_connection_value)
 #define DECLARE(f) __typeof__(MHD_##f) *f;
 static struct { FUNCTIONS(DECLARE) } mhd;
 
@@ -206,27 +208,60 @@ static void write_all(FILE *f, gp_metrics *m)
 
 /* ---- the server ------------------------------------------------------ */
 
+/* Who listens to this machine alone does not answer pages of others' names, which may have been made to mean it. */
+static bool is_asked_as(const gp_metrics *m, struct MHD_Connection *c)
+{
+    static const char *const names[] = { "127.", "localhost", "[::1]" };
+    const char *host = mhd.lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    bool ours = !m->local || !host;
+    for (int i = 0; i < 3 && !ours; i++)
+        ours = !strncmp(host, names[i], strlen(names[i]));
+    return ours;
+}
+
+static const char *argument(struct MHD_Connection *c, const char *key)
+{
+    const char *value = mhd.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, key);
+    return value ? value : "";
+}
+
+/* What is at `url`; returns the status. */
+static unsigned write_answer(gp_metrics *of, struct MHD_Connection *c, const char *url, FILE *to, const char **type)
+{
+    gp_account some;
+    const char *health = gp_signals_level() ? "stopping" : gp_accounts(gp_shown_look(&of->shown), &some, 1) < 1 ? "starting"
+        : "running";
+    *type = "text/plain; version=0.0.4; charset=utf-8";
+    if (!strcmp(url, "/health")) {
+        fprintf(to, "%s\n", health);
+        return *health == 'r' ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+    }
+    if (!strcmp(url, "/metrics")) {
+        write_all(to, of);
+        return MHD_HTTP_OK;
+    }
+    if (of->view && !strncmp(url, "/view", 5))
+        return !is_asked_as(of, c) ? MHD_HTTP_FORBIDDEN
+             : gp_view_page_get(of->view, &(gp_view_ask){ atomic_load(&of->shown.next), url, argument(c, "buffer"),
+                                                         argument(c, "after") }, to, type);
+    fprintf(to, "GET /metrics or /health%s\n", of->view ? ", or /view" : "");
+    return MHD_HTTP_NOT_FOUND;
+}
+
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **request)
 {
-    gp_metrics *of = arg;
-    gp_account some;
-    bool is_health = !strcmp(url, "/health"), reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
-    const char *health = gp_signals_level() ? "stopping" : gp_accounts(gp_shown_look(&of->shown), &some, 1) < 1 ? "starting"
-        : "running";
-    unsigned status = !reads ? MHD_HTTP_METHOD_NOT_ALLOWED
-        : is_health ? *health == 'r' ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE
-        : !strcmp(url, "/metrics") ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND;
+    bool reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+    const char *type = "text/plain";
+    unsigned status = MHD_HTTP_METHOD_NOT_ALLOWED;
     size_t n = 0;
     gp_memfile m;
     *upload_size = 0;
     if (!gp_memfile_open(&m))
         return MHD_NO;
-    if (reads && is_health)
-        fprintf(m.f, "%s\n", health);
-    else if (status == MHD_HTTP_OK)
-        write_all(m.f, of);
+    if (reads)
+        status = write_answer(arg, c, url, m.f, &type);
     else
         fprintf(m.f, "GET /metrics or /health\n");
     char *text = gp_memfile_close(&m, &n);
@@ -236,7 +271,8 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
         free(text);
         return MHD_NO;
     }
-    mhd.add_response_header(r, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    mhd.add_response_header(r, "Content-Type", type);
+    mhd.add_response_header(r, "Cache-Control", "no-store");
     enum MHD_Result queued = mhd.queue_response(c, status, r);
     mhd.destroy_response(r);
     return queued;
@@ -305,7 +341,17 @@ static int listen_at(const char *at, int local, gp_errs *errs)
     return fd;
 }
 
-static void say_where(int fd)
+/* Is it reached from this machine alone? */
+static bool is_local(int fd)
+{
+    struct sockaddr_storage at = { 0 };
+    socklen_t n = sizeof at;
+    getsockname(fd, (struct sockaddr *)&at, &n);
+    return at.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&at)->sin6_addr)
+        : ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == 127;
+}
+
+static void say_where(int fd, const char *what)
 {
     struct sockaddr_storage at = { 0 };
     socklen_t n = sizeof at;
@@ -317,8 +363,7 @@ static void say_where(int fd)
     char whose[32] = "";
     if (rank >= 0)
         snprintf(whose, sizeof whose, "rank %d: ", rank);
-    fprintf(stderr, "gpipe: %smetrics: http://%s%s%s:%s/metrics\n", whose, six ? "[" : "", host,
-            six ? "]" : "", port);
+    fprintf(stderr, "gpipe: %s%s: http://%s%s%s:%s/%s\n", whose, what, six ? "[" : "", host, six ? "]" : "", port, what);
 }
 
 gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs *errs)
@@ -332,7 +377,9 @@ gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs 
     if (m) {
         gp_shown_begin(&m->shown, p);
         m->pipeline = p, m->start = gp_seconds();
-        m->daemon = mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL
+        m->view = args->view ? gp_view_page_new() : NULL;
+        m->local = is_local(fd);
+        m->daemon = args->view && !m->view ? NULL : mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL
                                      | MHD_USE_ITC, 0, NULL, NULL, answer, m,
                                      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, 64u,
                                      MHD_OPTION_PER_IP_CONNECTION_LIMIT, 48u,
@@ -341,11 +388,14 @@ gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs 
     if (!m || !m->daemon) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': cannot start the server", at);
         close(fd);
+        gp_view_page_free(m ? m->view : NULL);
         free(m);
         return NULL;
     }
     if (!args->quiet)
-        say_where(fd);
+        say_where(fd, "metrics");
+    if (!args->quiet && args->view)
+        say_where(fd, "view");
     return m;
 }
 
@@ -354,6 +404,7 @@ void gp_metrics_stop(gp_metrics *m)
     if (!m)
         return;
     mhd.stop_daemon(m->daemon);
+    gp_view_page_free(m->view);
     gp_counters_free(&m->now);
     free(m->waited);
     free(m);

@@ -6,12 +6,17 @@
 #include "cli/report.h"
 #include "base/embed.h"
 
-static const char *embedded(const char *name)
+const gp_blob *gp_embedded(const char *name)
 {
     const gp_blob *b = gp_blobs;
     while (strcmp(b->name, name))
         b++;
-    return (const char *)b->data;
+    return b;
+}
+
+static const char *embedded(const char *name)
+{
+    return (const char *)gp_embedded(name)->data;
 }
 
 /* JSON in an element of HTML: a '<', which only strings have, could end that. */

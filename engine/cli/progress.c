@@ -25,6 +25,7 @@ struct gp_meter {
     struct gp_retuner *retuner;        /* who is asked for settings; NULL: nobody */
     gp_progress how;
     gp_socket *socket;
+    gp_viewers *viewers;
     pthread_t thread;
     int stop_fd;
     double start;
@@ -152,19 +153,22 @@ static void let_in(gp_meter *m, struct pollfd *stop)
     free(text);
 }
 
-/* Who asks for settings is answered by the retuner. */
+/* Who asks for frames gets a thread, who asks for settings is answered by the retuner. */
 static void hear(gp_meter *m)
 {
     char *line;
     int fd;
     while (m->socket && (fd = gp_socket_take(m->socket, &line)) >= 0)
-        gp_retuner_ask(m->retuner, fd, line);
+        if (gp_viewers_is_for(line))
+            gp_viewers_take(m->viewers, fd, line);
+        else
+            gp_retuner_ask(m->retuner, fd, line);
 }
 
 void gp_meter_next(gp_meter *m, const gp_pipeline *p)
 {
     if (m)
-        atomic_store(&m->shown.next, p);
+        atomic_store(&m->shown.next, p), gp_viewers_next(m->viewers, p);
 }
 
 static void *meter_thread(void *arg)
@@ -237,6 +241,7 @@ gp_meter *gp_meter_start(gp_ranks *us, const gp_pipeline *p, gp_progress how, gp
         return NULL;
     gp_shown_begin(&m->shown, p);
     m->ranks = us, m->retuner = retuner, m->how = how, m->socket = socket, m->service = service, m->start = gp_seconds();
+    m->viewers = socket ? gp_viewers_new(p) : NULL;
     m->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (how == GP_PROGRESS_BAR)
         lines_begin();
@@ -245,6 +250,7 @@ gp_meter *gp_meter_start(gp_ranks *us, const gp_pipeline *p, gp_progress how, gp
             close(m->stop_fd);
         if (how == GP_PROGRESS_BAR)
             lines_end();
+        gp_viewers_free(m->viewers);
         free(m);
         return NULL;
     }
@@ -258,6 +264,7 @@ void gp_meter_stop(gp_meter *m)
     eventfd_write(m->stop_fd, 1);
     pthread_join(m->thread, NULL);
     close(m->stop_fd);
+    gp_viewers_free(m->viewers);
     look(m);
     m->view.ended = true;
     tell_manager(m, false);

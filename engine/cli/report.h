@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "report/files.h"
+#include "base/embed.h"
 #include "simulate/simulate.h"
 
 /* Opens the files that are asked for; sets in `o` what has to be measured. False with
@@ -23,6 +24,7 @@ void gp_report_drop(gp_report_files *f);
 /* gp_ranks_host.page. */
 bool gp_report_page_of_all(FILE *to, const gp_pipeline *p, const char *report, const char *trace, const char *own,
                            gp_errs *errs);
+const gp_blob *gp_embedded(const char *name);         /* page.c: of what travels inside the binary, and is there */
 /* page.c. Writes one HTML page that needs nothing else: `report_json` as figures, `trace_json`
  * (Chrome's trace format, a JSON object) as a timeline, `plan_svg` (gp_dump_svg) as it
  * is. The texts are UTF-8. Of a NULL the page says that it is not there. false: `f`

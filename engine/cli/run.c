@@ -159,6 +159,8 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_loaded l;
     if ((args->watch || args->service) && why_not(args))
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s: %s", args->watch ? "watch" : "service", why_not(args));
+    else if (args->view && !args->metrics)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--view is a page of the server of --metrics; write --metrics PORT --view");
     else if (args->service && together)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--service: a run of several ranks is no service");
     else if (args->service)
@@ -175,7 +177,7 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         return status;
     }
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
-                               .check_kernels = args->check_kernels, .begin = gp_ranks_begin,
+                               .check_kernels = args->check_kernels, .check_finite = args->check_finite, .begin = gp_ranks_begin,
                                .gather = together ? gp_ranks_meet : NULL, .gather_arg = us,
                                .begin_arg = us, .joins = gp_ranks_joins,
                                .replaced = together ? gp_ranks_note_replaced : NULL, .held_up = say_held_up,
@@ -266,9 +268,13 @@ const gp_verb gp_verb_run = {
         { "check-kernels", 0, NULL, GP_TO_FLAG(check_kernels),
           "on the CPU, one frame at a time: finds kernels of yours that read or write outside their frames, up to 16 "
           "GiB away; a read in the padding at a frame's end (15 bytes at most) is found only if it changes the output" },
+        { "check-finite", 0, NULL, GP_TO_FLAG(check_finite),
+          "end with the first NaN or infinite element that a stage makes: names the stage, the frame and the element" },
         GP_OPTION_PROGRESS,
         { "metrics", 0, "[ADDR:]PORT", GP_TO_TEXT(metrics),
           "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
+        { "view", 0, NULL, GP_TO_FLAG(view),
+          "with --metrics: serve a page beside it, /view, that shows frames of any buffer (gpipe help looking)" },
         GP_OPTION_REPORT,
         { "trace", 0, "FILE.json", GP_TO_TEXT(trace),
           "when each stage, copy and kernel ran, for ui.perfetto.dev" },

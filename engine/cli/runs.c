@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/plain.h"
 #include "cli/live.h"
+#include "cli/verb.h"
 
 enum { RUNS = 256, PIECE = 65536 };
 
@@ -119,23 +120,23 @@ static int by_pid(const void *a, const void *b)
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static void print_run(const run *r)
+static void print_run(FILE *to, const run *r)
 {
     char time[32], rate[32], text[48];
-    printf("  %8ld  ", r->pid);
+    fprintf(to, "  %8ld  ", r->pid);
     if (!r->pipeline) {
-        printf("%s\n", has_said(r) ? "has no room for one more who looks" : "does not answer");
+        fprintf(to, "%s\n", has_said(r) ? "has no room for one more who looks" : "does not answer");
         return;
     }
     snprintf(text, sizeof text, "%s frames/s", gp_amount_text(r->v.frames_s, "", rate));
-    printf("%-12s  %-18s  ", gp_duration_text(r->v.seconds, time), text);
-    gp_put_plain(stdout, r->pipeline, strlen(r->pipeline), "");
+    fprintf(to, "%-12s  %-18s  ", gp_duration_text(r->v.seconds, time), text);
+    gp_put_plain(to, r->pipeline, strlen(r->pipeline), "");
     if (r->v.ranks > 1)
-        printf(", rank %d of %d", r->v.rank, r->v.ranks);
-    putchar('\n');
+        fprintf(to, ", rank %d of %d", r->v.rank, r->v.ranks);
+    fputc('\n', to);
 }
 
-bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
+bool gp_runs_choose(const gp_args *args, FILE *to, char name[24], gp_errs *errs)
 {
     static run of[RUNS];
     gp_arena a = { 0 };
@@ -152,14 +153,14 @@ bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
     if (!n)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs here");
     else if (!one && !args->json)
-        printf("%d pipelines run; 'gpipe top PID' shows one of them:\n", n);
+        fprintf(to, "%d pipelines run; 'gpipe %s PID' shows one of them:\n", n, args->verb->name);
     for (int i = 0; i < n; i++) {
         if (!one && !args->json)
-            print_run(&of[i]);
+            print_run(to, &of[i]);
         else if (!one && of[i].pipeline)       /* with its process before the rest of the object */
-            printf("{\"pid\": %ld, %s", of[i].pid, of[i].said + 1);
+            fprintf(to, "{\"pid\": %ld, %s", of[i].pid, of[i].said + 1);
         else if (!one)
-            printf("{\"pid\": %ld}\n", of[i].pid);
+            fprintf(to, "{\"pid\": %ld}\n", of[i].pid);
         free(of[i].said), gp_glance_free(&of[i].v);
     }
     gp_arena_free(&a);

@@ -45,6 +45,8 @@ void gp_host_init(gp_actorrt *p)
 
     pthread_mutex_init(&h->lock, NULL);
     h->end = h->window = h->cached = GP_UNKNOWN;
+    if (gp_is_idle_sink(run, st))
+        h->cached = 0;
     h->live = st->workers;
     if ((run->options.timed || run->graph->latency_ns) && !st->nout)
         h->latency = GP_NEW(a, gp_hist, 1);
@@ -687,7 +689,7 @@ void gp_host_leave(gp_threadrt *t)
         gp_host_waits(p, true);
         gp_actor_end(p, head, early);
     }
-    if (clean && k->finish && !p->stage->elsewhere) {
+    if (clean && k->finish && !p->stage->elsewhere && !gp_is_idle_sink(run, p->stage)) {
         gp_call call = call_of(t);
         call.worker = 0;
         gp_thread_doing(t, GP_DOING_FINISH, head);

@@ -46,7 +46,7 @@ bool gp_stages_open(gp_run *run, bool device, gp_errs *errs)
     gp_loc was = errs->at;
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
-        if (s->device != device || !s->kind->open || run->keeps[i] || s->elsewhere)
+        if (s->device != device || !s->kind->open || run->keeps[i] || s->elsewhere || gp_is_idle_sink(run, s))
             continue;
         gp_type *types = run->types[i] = calloc((size_t)(s->nin + s->nout) + 1, sizeof *types);
         if (!types)

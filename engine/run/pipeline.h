@@ -8,6 +8,15 @@
 
 typedef struct gp_run gp_run;
 
+/* tap.c: who waits for a frame of a run; `run`: the one that goes on; over: there was one. */
+typedef struct gp_taps {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    gp_tap *first;
+    gp_run *run;
+    bool over;
+} gp_taps;
+
 struct gp_pipeline {
     gp_arena arena;            /* everything below, and gp_run's tables */
     int cpus;                  /* of the machine that it is planned for */
@@ -33,6 +42,7 @@ struct gp_pipeline {
     pthread_rwlock_t run_lock; /* of `run`: held for reading while somebody looks at it */
     _Atomic(struct gp_filetable *) files;      /* what this run, or the next, reads and writes; NULL
                                   until it is asked for */
+    gp_taps taps;
     atomic_int cancelling;     /* calls of gp_cancel that use `files` and `stop_fd` */
     const char **reader;       /* who reads what, for `files`: stages, then buffers; NULL: not made yet */
     struct gp_endpoint *endpoint; int nendpoints;      /* of stages on loan, see loan.c */

@@ -255,7 +255,7 @@ bool gp_resume_open(gp_run *run, gp_errs *errs)
 {
     const gp_graph *g = run->graph;
     char why[GP_WHY];
-    if (!g->resume)
+    if (!g->resume || run->options.no_sinks)
         return true;
     gp_resume *r = run->resume = calloc(1, sizeof *r + 2 * room(g));
     if (!r)

@@ -15,6 +15,7 @@
 #include "run/paused.h"
 #include "run/regroup.h"
 #include "run/segment.h"
+#include "run/tap.h"
 
 void gp_eventcount_init(gp_eventcount *p)
 {
@@ -354,6 +355,10 @@ void gp_actor_complete(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
+    if (run->finite)
+        gp_finite_look(p, first, n);
+    if (atomic_load_explicit(&p->taps, memory_order_relaxed))
+        gp_taps_copy(p, first, n);
     for (int o = 0; o < p->nout && p->tells_holes; o++)
         look_for_holes(p, p->out[o], gp_actor_made(p, first + (uint64_t)n));
     if (p->source)

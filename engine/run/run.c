@@ -37,6 +37,7 @@
 #include "run/nvtx.h"
 #include "run/paused.h"
 #include "run/setup.h"
+#include "run/tap.h"
 #include "run/trace.h"
 
 /* ---- errors and levels ----------------------------------------------- */
@@ -147,6 +148,8 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
         return false;
     gp_rings_make(run);
     gp_actors_make(run);
+    if (run->options.check_finite)
+        gp_finite_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
     return gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
@@ -380,6 +383,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
             gp_cancel(p, 2), gp_run_level(run, 2);
         gp_resume_start(run);
+        gp_taps_begin(run);
         gp_threads_start(run);
         gp_loans_begin(run);
         int64_t now = gp_now_ns();
@@ -395,6 +399,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         if (atomic_load(&p->pause))
             gp_run_pause(run);
         back = gp_watch(run);
+        gp_taps_end(run);
         atomic_store(&p->stopped_ns, gp_now_ns());
         gp_loans_end(run, gp_run_is_paused(run), back);
         gp_threads_end(run, back);

@@ -191,6 +191,7 @@ struct gp_actorrt {
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
     atomic_bool paused;        /* it is over for this run, not for the next (paused.c) */
     uint64_t pause_at;         /* of a source: the frame before which it stops; gp_run.pausing says that it is known */
+    atomic_int taps;           /* how many wait for a frame that it publishes (tap.c) */
     bool tells_holes;          /* some reader of what it makes regroups it, or may end before it, with another input */
     atomic_bool flushed;       /* a frame was made of the last firings, although they were too few */
     gp_ring_end *in; int nin;      /* rings with counters, each once */
@@ -438,6 +439,8 @@ struct gp_run {
     atomic_bool no_high;       /* it was said that threads cannot have a high priority */
     bool *visited; int *todo;  /* per actor, with lock: for gp_actor_end */
     uint64_t *todo_end;
+    int *tap_stream;           /* per device: a stream for tap.c, where its memory is not the host's */
+    struct gp_finite *finite;  /* finite.c's; NULL: without check_finite */
     bool *cached;              /* per stage: see gp_run_options */
     /* While it is set up: what is being done, and how often that changed. */
     _Atomic(const gp_stage *) opening;
@@ -471,6 +474,12 @@ static inline void *gp_konst_on(const gp_run *run, int extra, int d)
 static inline void *gp_pool_on(const gp_run *run, int pool, int l)
 {
     return run->pool[(run->plan->pool[pool].place.index + l) * run->plan->npools + pool];
+}
+
+/* Does it take frames and do nothing with them (gp_run_options.no_sinks)? */
+static inline bool gp_is_idle_sink(const gp_run *run, const gp_stage *st)
+{
+    return run->options.no_sinks && !st->nout;
 }
 
 static inline void *gp_state_on(const gp_run *run, const gp_stage *st, int d)

@@ -216,6 +216,9 @@ typedef struct gp_run_options {
     bool check_kernels;    /* on the CPU back end, one frame at a time: a user's kernel that
                               reads or writes beyond its arguments is an error. On a GPU this
                               is an error, which names the tool for it */
+    bool no_sinks;         /* sinks take frames and do nothing: they are not opened, and write nothing */
+    bool check_finite;     /* a NaN or infinite element that a stage makes is an error, which names the stage, the frame and
+                              the element; each frame is looked at before others have it, which costs */
     bool (*begin)(void *arg);  /* or NULL: called once all is set up, before frame 0; it may wait. False: the run ends
                                   without a frame, as after gp_cancel. Not where a paused run goes on */
     void *begin_arg;
@@ -491,6 +494,40 @@ void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made; `k
  * are of a file "stage", in whose first line the stage is. The registry has gpipe's own kinds, too. */
 bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
                   gp_frames *out, int nout, gp_errs *errs);
+
+/* ---- a look at frames of a run ---------------------------------------- */
+
+/* A tap copies single frames of a buffer while the run goes on, also of one in the memory of a device. It takes the next
+ * frame that is made, or a certain one; where none waits it costs nothing. The run waits for the copy alone.
+ *
+ *   gp_tap *t = gp_tap_begin(p, "edges", &errs);
+ *   gp_tapped f;
+ *   while (t && gp_tap_take(t, -1, -1, &f, &errs) == GP_TAP_OK)
+ *       show(&f.type, f.data);
+ *   gp_tap_end(t);
+ *
+ * One thread at a time for each tap, any thread otherwise, before the run or during it. A tap is ended before its
+ * pipeline is destroyed. */
+typedef struct gp_tap gp_tap;
+typedef struct gp_tapped {
+    uint64_t frame;            /* its number */
+    uint64_t holes;            /* frames that were passed over since the last, as they were dropped or failed */
+    int64_t time_ns;           /* CLOCK_REALTIME when it came */
+    gp_type type;              /* exact */
+    const void *data;          /* of the tap, until it is used again; `bytes` of the host's memory */
+    size_t bytes;
+} gp_tapped;
+typedef enum gp_tap_status {
+    GP_TAP_OK,
+    GP_TAP_TIMEOUT,            /* it goes on waiting: what comes meanwhile is given by the next call */
+    GP_TAP_OVER,               /* the run is over, or paused, and may go on under another pipeline (gp_pipeline_go_on) */
+    GP_TAP_FAILED,             /* with an error: the frame cannot be copied, was a hole, or had passed already */
+} gp_tap_status;
+/* NULL, with an error: there is no such buffer. */
+gp_tap *gp_tap_begin(const gp_pipeline *p, const char *buffer, gp_errs *errs);
+/* frame -1: the next one that is no hole. timeout_ns: less than 0 has no limit. Before a run it waits for that. */
+gp_tap_status gp_tap_take(gp_tap *t, int64_t frame, int64_t timeout_ns, gp_tapped *out, gp_errs *errs);
+void gp_tap_end(gp_tap *t);    /* accepts NULL */
 
 /* ---- numbers of a run ------------------------------------------------ */
 
