@@ -215,7 +215,8 @@ static void note_mapped(gp_actorrt *p)
             s->part[s->part_of[t->dep[d]]].last = false;
         any |= t->copying != GP_COPY_DMA;
     }
-    if (!any || run->options.poison || run->options.check_kernels || run->options.isolate || run->options.ncached)
+    if (!any || run->options.poison || run->options.check_kernels || run->options.check_finite || run->options.isolate
+        || run->options.ncached)
         return;
     s->mapped = GP_NEW(&run->arena, const gp_task *, run->plan->nrings);
     for (int i = 0; i < s->nparts; i++) {
