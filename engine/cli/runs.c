@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/plain.h"
 #include "cli/live.h"
+#include "report/report.h"
 
 enum { RUNS = 256, PIECE = 65536 };
 
