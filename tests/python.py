@@ -2,7 +2,7 @@
 """python.py GPIPE FOLDER: the package for Python, installed from the wheel in FOLDER ('make wheel'), without a network;
 NumPy says what comes out. --speed prints what a frame costs, beside C."""
 import glob, os, signal, subprocess, sys, textwrap, time
-from kit import check, gpipe, path, put, tmp, total
+from kit import check, gpipe, path, put, tmp, total, until
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 if "--inside" not in sys.argv:
@@ -13,7 +13,7 @@ if "--inside" not in sys.argv:
     sys.exit(subprocess.run([path("venv/bin/python"), "-X", "faulthandler", __file__, gpipe, *sys.argv[2:], "--inside"],
                             cwd=tmp.name).returncode)
 
-import array, contextlib, gc, io, json, threading, warnings
+import array, contextlib, gc, inspect, io, json, pickle, shutil, threading, typing, warnings
 import numpy as np
 import gpipe as gp
 
@@ -702,9 +702,29 @@ with p:
     result.pull()
 r = p.report()
 check("the report", r["outcome"] == "done" and r["set"][-1] == "stages.x.a=2" and "verdict" in r, r)
+check("... as text", "no input" in str(r) and r["verdict"]["text"] in str(r) and pickle.loads(pickle.dumps(r)) == r, str(r))
 plan = p.plan()
-check("the plan", "segment 0" in str(plan) and json.loads(plan.json())
-      and (plan._repr_svg_() or "<svg").lstrip().startswith(("<?xml", "<svg")))
+check("the plan", "segment 0" in str(plan) and json.loads(plan.json()))
+if shutil.which("dot"):
+    check("drawings", plan._repr_svg_().lstrip().startswith(("<?xml", "<svg")) and "too short" in r.svg()
+          and "too short" not in plan.svg(), r.svg())
+    check("a report in a notebook", r._repr_html_().startswith("<pre>") and r._repr_html_().count("<svg") == 1, r._repr_html_())
+else:
+    print("SKIPPED, no Graphviz: drawings of plans")
+search, os.environ["PATH"] = os.environ["PATH"], "/nowhere"
+check("without Graphviz", plan._repr_svg_() is None and r._repr_html_().endswith("</pre>"), r._repr_html_())
+os.environ["PATH"] = search
+
+# == types ======================================================================
+untyped = [f"{c.__name__}.{n}" for c in (getattr(gp, n) for n in gp.__all__) if isinstance(c, type)
+           for n, f in vars(c).items() if n[0] != "_" and not isinstance(f, type(None))
+           for f in [getattr(f, "fget", f)] if callable(f) and typing.get_type_hints(f).keys()
+           < {*inspect.signature(f).parameters, "return"} - {"self"}]
+check("types of all functions", not untyped, untyped)
+for c, names in ((gp.Error, "messages code text file line column"), (gp.Message, "kind code text file line column notes shown"),
+                 (gp.Frame, "number time_ns name meta array"), (gp.Kind, "name help field on inputs outputs options plugin")):
+    check(f"types of what a {c.__name__} has", set(typing.get_type_hints(c)) >= set(names.split()), typing.get_type_hints(c))
+check("types are to be read", os.path.exists(os.path.join(os.path.dirname(gp.__file__), "py.typed")))
 
 # == threads ====================================================================
 with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
@@ -764,6 +784,44 @@ for name, how in {"in a pull": "for f in p.outputs['result']: pass",
     n = len(glob.glob("c*.npy"))
     check(f"Ctrl-C {name}", out == f"interrupted {{'in': {n}, 'out': {n}, 'dropped': 0, 'failed': 0, 'cancelled': 0}}\n"
           and n >= 5 and not err, (up, out, err, n))
+
+# A change goes on without the program that asked for it, and fails; the next one waits for its end, and is made.
+put("waits.lua", """
+stateless = true
+local a
+function init(stage)
+  a = stage.params.a
+  if a == 2 then
+    io.open('blocked', 'w'):close()
+    while not io.open('go') do end
+    error('no')
+  end
+end
+function process(f, x, y) y[1] = a end
+""")
+p = script("""
+    import gpipe, numpy
+    text = '''
+    buffers: {picture: {dtype: f32, shape: [1]}}
+    stages:
+      - {name: camera, use: input, out: picture}
+      - {use: lua, script: waits.lua, params: {a: 1}}
+      - {name: result, use: output}
+    '''
+    with gpipe.Pipeline(text=text) as p:
+        for a in 1, 2, 3:
+            try:
+                p.set({"stages.lua.params.a": a})
+            except KeyboardInterrupt:
+                print("interrupted")
+                open("go", "w").close()
+            p.inputs["camera"].push(numpy.zeros(1, "f4"))
+            print(p.outputs["result"].pull().array[0])
+    """)
+until(lambda: os.path.exists("blocked") or p.poll() is not None)
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=60)
+check("Ctrl-C in a change", out == "1.0\ninterrupted\n1.0\n3.0\n" and not err, (out, err))
 
 for old in glob.glob("c*.npy"):
     os.remove(old)
