@@ -13,7 +13,7 @@ if "--inside" not in sys.argv:
     sys.exit(subprocess.run([path("venv/bin/python"), "-X", "faulthandler", __file__, gpipe, *sys.argv[2:], "--inside"],
                             cwd=tmp.name).returncode)
 
-import array, contextlib, gc, inspect, io, json, pickle, shutil, threading, typing, warnings
+import array, ast, contextlib, gc, inspect, io, json, pickle, shutil, threading, typing, warnings
 import numpy as np
 import gpipe as gp
 
@@ -913,4 +913,24 @@ for i, block in enumerate(blocks):
     except BaseException as e:
         check(f"block {i} of python.md", False, repr(e) + block)
 check("blocks of python.md", len(blocks) > 4, len(blocks))
+
+# the notebook, cell by cell: what its last lines show
+shown, have = {}, {}
+with open(os.path.join(ROOT, "examples/notebook/plan.ipynb")) as f:
+    cells = [c for c in json.load(f)["cells"] if c["cell_type"] == "code"]
+try:
+    for c in cells:
+        body = ast.parse("".join(c["source"])).body
+        last = body.pop() if isinstance(body[-1], ast.Expr) else None
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(ast.Module(body, []), c["id"], "exec"), have)
+            value = last and eval(compile(ast.Expression(last.value), c["id"], "eval"), have)
+        shown[c["id"]] = out.getvalue() if value is None else value
+except Exception as e:
+    check(f"the notebook's cell {c['id']}", False, repr(e))
+check("the notebook: plan, report", "segment 0" in str(shown.get("text")) and "no input" in shown["verdict"]._repr_html_()
+      and shown["verdict"]["verdict"]["text"] in shown["verdict"].text, shown)
+check("the notebook: figures, errors", shown["frames"] == (300, 256, 256) and shown["check"] == []
+      and "no input" in shown["again"] and "  ^" in shown["wrong"], shown)
+check("the notebook is stored without outputs", not any(c["outputs"] or c["execution_count"] for c in cells))
 total("python")
