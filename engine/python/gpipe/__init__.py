@@ -492,6 +492,10 @@ class Input(_Port):
         """Anything that NumPy takes as it is, or DLPack has for the host, in this port's type."""
         given = a
         if not isinstance(a, np.ndarray):
+            if hasattr(a, "__dlpack_device__") and a.__dlpack_device__()[0] == _dlpack.CUDA:
+                raise TypeError(f"'{self.name}' takes arrays in the host's memory, and this one is on GPU "
+                                f"{a.__dlpack_device__()[1]}: push a.cpu() (PyTorch), a.get() (CuPy) or numpy.asarray(a), "
+                                "or copy it into a slot of a stage with 'memory: device', which begin() lends")
             known = hasattr(a, "__array__") or hasattr(a, "__array_interface__")
             a = np.from_dlpack(a) if not known and hasattr(a, "__dlpack__") else np.asarray(a)
         if np.ma.is_masked(given):
