@@ -16,7 +16,7 @@ struct opts {
     const char *source, *entry;
     const gp_node *code, *args, *threads, *grid, *define, *shared;
     gp_ints block;
-    bool batched, serial, cooperative;
+    bool batched, serial, cooperative, each_once;
     /* Not options: made of them by check() and shape(). */
     gp_source kernel;
     gp_kargs passed;
@@ -282,7 +282,7 @@ static bool shape(gp_shape *s)
         return alike;
     s->batched = o->batched;
     s->serial = o->serial, s->cooperative = o->cooperative, s->writes_all = true;
-    s->variables = o->serial;
+    s->variables = o->serial, s->each_once = o->each_once;
     o->launched = (gp_kgrid){ .threads = o->threads, .grid = o->grid, .batched = o->batched };
     return bounds_follow(s) && gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
         && gp_kgrid_read(s, &o->block, &o->launched);
@@ -347,6 +347,9 @@ static const gp_opt options[] = {
     { GP_INTS(struct opts, block), .min = 1, .max = MAX_BLOCK, .unit = "threads",
       .help = "threads of a block along 1 to 3 axes; else 256, or [32, 8] for `threads` of several axes; a `grid` of several "
               "axes needs it" },
+    { GP_BOOL(struct opts, each_once),
+      .help = "it reads each element of its inputs once, and writes each of its outputs once, neighbors by neighboring threads: "
+              "small frames then stay in the host's memory" },
     { GP_NODE(struct opts, define), .choices = "text", .help = "macros: {RADIUS: 3}" },
     { GP_NODE(struct opts, shared), .unit = "bytes",
       .help = "dynamic shared memory of a block, for `extern __shared__ float s[]`" },

@@ -322,7 +322,7 @@ class Maker:
                     if f is not None:
                         self.expected[f"{name}-{k:04d}.npy"] = f[1]
         device = r.choice(["cpu", "cpu", "cpu:0-1", "cpu:0-2"])
-        head = [f"device: {device}", f"streams: {r.randint(1, 5)}",
+        head = [f"device: {device}", f"streams: {r.randint(1, 5)}", f"copies: {r.choice(['auto', 'auto', 'dma', 'mapped'])}",
                 f"batch: {r.choice(['1', '3', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}", "on_error: drop",
                 "stall_timeout: 10s"] + ([f"depth: {r.randint(5, 9)}"] if r.random() < 0.5 else [])
         return "\n".join(head + ["buffers:"] + ["  " + b for b in self.buffers]

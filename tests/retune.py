@@ -33,7 +33,7 @@ PAUSES = {
               f"  - {{use: read, path: {here}/../examples/data/raccoon.png, loop: true, frames: 0, out: photo}}\n"
               "  - {use: gray}\n  - {use: blur, sigma: 1.4}\n  - {use: sobel}\n  - {use: cast, dtype: u8}\n"
               "  - {name: tell, use: lua, script: tell.lua, out: t}\n  - {use: write, path: stdout, format: raw}\n",
-              ["depth=6", "depth=3 streams=2", "batch=2", "depth=8 batch=auto", "stages.tell.workers=2", "sync=block",
+              ["depth=6", "depth=3 streams=2", "batch=2", "depth=8 batch=auto", "stages.tell.workers=2 copies=dma", "sync=block copies=mapped",
                "depth=4 sync=auto", "stages.tell.workers=1 streams=auto"]),
     "balanced": (f"depth: 3\nbuffers: {{x: {{dtype: f32, shape: [4194304]}}, t: {{dtype: f32, shape: [1]}}}}\nstages:\n"
                  "  - {use: generate, out: x, frames: 0, rate: RATE, fill: once, pattern: ramp}\n"

@@ -45,11 +45,54 @@ static const struct { const char *what, *yaml; size_t to, back; const char *host
     { "what is filled with zeros", X("f64") DO("cast, dtype: f32, zero: true") BLUR END, 2048, 1024, "" },
 };
 
+/* How each copy is done, in the order of the plan. */
+#define EXPR(text) DO("expr, expr: " text)
+#define KERNEL(more) "  - {use: kernel, code: 'extern \"C\" __global__ void k(const float *in, float *out) { }', args: [in, out], grid: 1" more "}\n"
+static const struct { const char *what, *yaml, *copies; } ways[] = {
+    { "elements that are read and written once", X("f32") EXPR("2 * in") END, "mapped mapped " },
+    { "two of them in a row, which are fused", X("f32") EXPR("2 * in") EXPR("in + 1") END, "mapped mapped " },
+    { "neighbors", X("f32") BLUR END, "kernel kernel " },
+    { "neighbors in an expression", X("f32") EXPR("'in[i0, i1 - 1]'") END, "kernel mapped " },
+    { "a frame that two stages read, and two outputs that are one copy",
+      X("f32") DO("expr, expr: 2 * in, out: y") END DO("blur, sigma: 1, in: x") END, "kernel kernel " },
+    { "one that is read twice in a stage", X("f32") DO("expr, in: {a: x, b: x}, expr: a + b") END, "kernel mapped " },
+    { "what the device reads again", X("f32") DO("scale, out: y") BLUR END DO("discard, in: y"), "mapped kernel " },
+    { "a row that is repeated", "buffers: {x: {dtype: f32, shape: [16, 16]}, r: {dtype: f32, shape: [1, 16]}}\nstages:\n"
+      DO("generate, frames: 4, out: x") DO("generate, frames: 4, out: r, in: []") DO("expr, in: {a: x, b: r}, expr: a + b") END,
+      "kernel mapped " },
+    { "what is filled with zeros", X("f32") DO("scale, zero: true") END, "mapped kernel " },
+    { "a kernel of one's own", X("f32") KERNEL("") END, "kernel kernel " },
+    { "... that says that it reads and writes once", X("f32") KERNEL(", each_once: true") END, "mapped mapped " },
+    { "a sum", X("f32") DO("reduce, op: sum") END, "kernel kernel " },
+    { "64 KiB", "buffers: {x: {dtype: f32, shape: [16384]}}\nstages:\n" DO("generate, frames: 4, out: x") EXPR("2 * in") END,
+      "mapped mapped " },
+    { "more", "buffers: {x: {dtype: f32, shape: [16385]}}\nstages:\n" DO("generate, frames: 4, out: x") EXPR("2 * in") END,
+      "dma dma " },
+    { "more, as the file says", "copies: mapped\nbuffers: {x: {dtype: f32, shape: [16385]}}\nstages:\n"
+      DO("generate, frames: 4, out: x") EXPR("2 * in") END, "mapped mapped " },
+    { "copy engines, as the file says", "copies: dma\n" X("f32") EXPR("2 * in") END, "dma dma " },
+    { "a kernel that stays, which copies what it reads", "launch: persistent\n" X("f32") EXPR("2 * in") END, "kernel mapped " },
+    { "frames that are regrouped", X("f32") DO("scale") DO("group, frames: 2") END, "mapped dma " },
+};
+
 static gp_pipeline *compile(const char *yaml, bool cuda)
 {
     gp_machine machine;
     gp_machine_fixed(&machine, cuda);
     return pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
+}
+
+TEST_EACH(how_it_crosses, ways)
+{
+    static const char *const name[] = { "dma ", "kernel ", "mapped " };
+    gp_pipeline *p = compile(ways[_i].yaml, true);
+    const gp_plan *plan = gp_pipeline_plan(p);
+    char copies[100] = "";
+    for (int i = 0; i < plan->ntasks; i++)
+        if (plan->task[i].stage < 0)
+            strncat(copies, name[plan->task[i].copying], sizeof copies - strlen(copies) - 1);
+    ck_assert_msg(!strcmp(copies, ways[_i].copies), "%s: %snot %s", ways[_i].what, copies, ways[_i].copies);
+    gp_pipeline_destroy(p);
 }
 
 TEST_EACH(what_crosses, cases)

@@ -606,7 +606,7 @@ TEST(threads_of_workers)
         ck_assert_int_eq(setrlimit(RLIMIT_AS, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }), 0);
         /* some of the memory may be gone before the last of them is started */
         ck_assert_int_eq(r.refused.e[0].code, GP_E_RESOURCE);
-        ck_assert_msg(strstr(r.refused.e[0].msg, "cannot start thread ") || strstr(r.refused.e[0].msg, "memory"), "%s",
+        ck_assert_msg(strstr(r.refused.e[0].msg, "cannot start ") || strstr(r.refused.e[0].msg, "memory"), "%s",
                       r.refused.e[0].msg);
         ck_assert_int_eq(atomic_load(&r.gone_on), 2);
         wait_for(&r, frames_in(&r) + 30);

@@ -13,6 +13,16 @@ static inline int64_t gp_now_ns(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+/* Between two looks at memory that another writes. */
+static inline void gp_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
 /* For pthread_cond_timedwait() on a condition of gp_cond_init(): somebody may set the time of day back. */
 static inline struct timespec gp_moment(int64_t ns)
 {

@@ -66,7 +66,7 @@ static bool is_of_another(const char *word)
 static const gp_option *find(const char *word, const char *value, const gp_verb *verb, gp_errs *errs)
 {
     static const char *const keys[] = { "depth", "streams", "batch", "batch_wait", "latency", "launch", "sync",
-                                        "priority", "fuse", "on_error", "stall_timeout", NULL };
+                                        "copies", "priority", "fuse", "on_error", "stall_timeout", NULL };
     char name[64] = "";
     size_t len = strcspn(word + 2, "=");
     if (word[1] == '-' && len + 1 < sizeof name)

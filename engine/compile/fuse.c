@@ -8,7 +8,7 @@
 #include "compile/fusing.h"
 #include "compile/plan.h"
 
-static bool is_elementwise(const gp_stage *s)
+bool gp_is_elementwise(const gp_stage *s)
 {
     bool ok = s->device && (s->expr ? s->nout == 1 : s->kind->fuse != NULL);
     for (int p = 0; p < s->nin; p++)
@@ -25,7 +25,7 @@ static bool is_reduction(const gp_stage *s)
 
 static bool may_join(const gp_stage *s)
 {
-    return is_elementwise(s) || is_reduction(s);
+    return gp_is_elementwise(s) || is_reduction(s);
 }
 
 const gp_stage *gp_fusing_producer(const gp_graph *g, int buffer)
@@ -329,7 +329,7 @@ static void say_not(gp_fusing *f, const gp_stage *from, const gp_stage *to, cons
 static void try_join(gp_fusing *f, int w, int port, gp_joined *room)
 {
     const gp_stage *to = &f->g->stage[w], *from = gp_fusing_producer(f->g, to->in[port]);
-    int v = from && is_elementwise(from) ? f->group[(int)(from - f->g->stage)] : -1, all[GP_FUSE_MOST + 1];
+    int v = from && gp_is_elementwise(from) ? f->group[(int)(from - f->g->stage)] : -1, all[GP_FUSE_MOST + 1];
     if (v < 0 || v == f->group[w])
         return;
     int n = members(f, v, f->group[w], all);
@@ -409,7 +409,7 @@ static bool begin(gp_fusing *f)
     bool any = false;
     for (int v = 0; v < g->nstages && f->kind; v++)
         for (int p = 0; p < g->stage[v].nin && may_join(&g->stage[v]); p++)
-            any |= gp_fusing_producer(g, g->stage[v].in[p]) && is_elementwise(gp_fusing_producer(g, g->stage[v].in[p]));
+            any |= gp_fusing_producer(g, g->stage[v].in[p]) && gp_is_elementwise(gp_fusing_producer(g, g->stage[v].in[p]));
     if (!any || !g->fuse)
         return false;
     f->segment = gp_segments(f->r->arena, g);
@@ -447,7 +447,7 @@ gp_graph *gp_fuse_steps(gp_resolving *r, gp_graph *g)
     if (!f.kind || g->nstages > GP_FUSE_MOST)
         return NULL;
     for (int v = 0; v < g->nstages; v++) {
-        if (!is_elementwise(&g->stage[v]) || g->stage[v].zero)
+        if (!gp_is_elementwise(&g->stage[v]) || g->stage[v].zero)
             return NULL;
         stage[v] = v;
     }

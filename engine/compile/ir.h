@@ -95,6 +95,7 @@ typedef struct gp_spec {
 typedef enum gp_launch_mode {
     GP_LAUNCH_GRAPH, GP_LAUNCH_STREAM, GP_LAUNCH_PERSISTENT
 } gp_launch_mode;
+typedef enum gp_copies { GP_COPIES_AUTO, GP_COPIES_DMA, GP_COPIES_MAPPED } gp_copies;
 typedef enum gp_sync { GP_SYNC_AUTO, GP_SYNC_SPIN, GP_SYNC_YIELD, GP_SYNC_BLOCK } gp_sync;
 typedef enum gp_on_error { GP_ON_ERROR_STOP, GP_ON_ERROR_DROP } gp_on_error;
 typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;
@@ -190,7 +191,7 @@ typedef struct gp_stage {
     double max_part;           /* ... of those that it took up, the part that may be; each -1: any */
     gp_loc max_at;
     bool variables, calls_library, serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
-        writes_all, file_each, uncaptured;
+        writes_all, each_once, file_each, uncaptured;
     size_t scratch, scratch_zero, state, table;
     gp_known known;
     gp_dim3 block, grid;                 /* as shape() said; x 0: it did not */
@@ -296,6 +297,7 @@ typedef struct gp_graph {
     int64_t latency_ns;        /* most of a frame, from its source to its end, that launches are chosen for; 0: any */
     gp_launch_mode launch;
     gp_sync sync;
+    gp_copies copies;
     gp_priority priority;      /* of stages that say none */
     gp_on_error on_error;
     int64_t stall_ns;          /* 0: never */
@@ -383,6 +385,10 @@ typedef struct gp_extra {
     size_t stride;             /* of scratch: bytes for one of the slots */
 } gp_extra;
 
+/* How a copy between host and device is done: by a copy engine of the GPU; by a kernel; not at all, as the stage beside it
+ * reads or writes the host's memory itself. A launch of a frame that is not whole always copies the first way. */
+typedef enum gp_copying { GP_COPY_DMA, GP_COPY_KERNEL, GP_COPY_MAPPED } gp_copying;
+
 typedef enum gp_task_kind {
     GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT, GP_TASK_COPY_PEER
 } gp_task_kind;
@@ -398,7 +404,9 @@ typedef struct gp_task {
                                   port is a constant or absent) */
     int nin, nout;
     int *dep; int ndeps;       /* earlier tasks of the same segment */
-    int from_pool, to_pool;    /* of copies */
+    int from_pool, to_pool;    /* of copies; */
+    gp_copying copying; int copied_most;       /* ... schedule: how, in launches of at most so many frames; in longer ones
+                                  by a copy engine */
     int state, table, scratch; /* extras, or -1 */
     int *konst;                /* of stages: per input port, an extra or -1 */
 } gp_task;

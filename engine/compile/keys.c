@@ -17,6 +17,8 @@ const gp_opt gp_top_keys[] = {
     { KEY("launch", ENUM), .choices = "graph|stream|persistent",
       .help = "graph: a CUDA graph a launch; stream: calls one by one; persistent: kernels that stay on the GPU" },
     { KEY("sync", ENUM), .choices = "auto|spin|yield|block", .help = "how to wait for the device" },
+    { KEY("copies", ENUM), .choices = "auto|dma|mapped",
+      .help = "dma: copy engines move frames between host and GPU; mapped: kernels do; auto: those of few bytes" },
     { KEY("priority", ENUM), .def = "normal", .choices = "high|normal|low",
       .help = "whose work comes first on the GPU and on a core, of stages that say none" },
     { KEY("fuse", ENUM), .choices = "auto|none",

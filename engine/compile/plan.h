@@ -46,6 +46,10 @@ static inline bool gp_same_place(gp_place a, gp_place b)
     return a.device == b.device && a.index == b.index && a.lanes == b.lanes;
 }
 
+/* fuse.c: does the stage compute each element of its outputs of the elements at one place of its inputs, but for those that
+ * are `beyond`? */
+bool gp_is_elementwise(const gp_stage *s);
+
 /* segments.c: of each stage the lowest one of its segment, or itself on the host. */
 const int *gp_segments(gp_arena *a, const gp_graph *g);
 

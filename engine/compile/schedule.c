@@ -85,6 +85,7 @@ static gp_plan *schedule(gp_arena *a, const gp_plan *from, gp_slots slots, gp_er
     if (!gp_ring_depths(&w, slots, errs))
         return NULL;
     gp_merge_copies(&w);
+    gp_set_copying(&w);
     bool ok = gp_set_launches(&w, errs);
     gp_set_runs(&w);
     set_totals(p);

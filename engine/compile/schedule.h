@@ -26,6 +26,9 @@ bool gp_ring_depths(gp_scheduling *w, gp_slots slots, gp_errs *errs);
 /* copies.c: which copies are one, and where slots lie in memory: pools and offsets. Tasks get new numbers. */
 void gp_merge_copies(gp_scheduling *w);
 
+/* mapped.c: how each copy between host and device is done. */
+void gp_set_copying(gp_scheduling *w);
+
 /* launches.c: streams and batches, and what one frame copies. False: a segment cannot be launched as the file asks. */
 bool gp_set_launches(gp_scheduling *w, gp_errs *errs);
 

@@ -33,6 +33,7 @@
 enum {
     TIGHT_POLLS = 100,         /* sync: auto polls that often before it yields */
     POLL_NS = 1000000,         /* ... and for so long before it sleeps */
+    LOOKS = 50,                /* at a word, about a microsecond */
 };
 
 /* ---- errors ---------------------------------------------------------- */
@@ -148,6 +149,7 @@ static void cuda_close(gp_dev *dev)
     gp_cuda_unload(d);
     free(d->stream);
     free(d->wake);
+    free(d->word);
     free(d->order);
     free(d->stamp);
     free(d->mark);
@@ -377,6 +379,7 @@ static bool cuda_prepare(gp_dev *dev, int streams, const gp_priority *priority, 
     if (!gp_cuda_alive(d)
         || !(d->stream = gp_cuda_table((size_t)streams, sizeof *d->stream, errs))
         || !(d->wake = gp_cuda_table((size_t)streams, sizeof *d->wake, errs))
+        || !(d->word = gp_cuda_table((size_t)streams, sizeof *d->word, errs))
         || !(d->order = gp_cuda_table((size_t)orders * (size_t)slots, sizeof *d->order, errs)))
         return false;
     d->nstreams = streams;
@@ -394,11 +397,43 @@ static bool cuda_prepare(gp_dev *dev, int streams, const gp_priority *priority, 
     return gp_cuda_ok(d, e, errs, "making streams and events");
 }
 
+/* They lie in pages that are freed with the device. */
+bool gp_cuda_word_make(gp_cuda_dev *d, gp_errs *errs)
+{
+    enum { PAGE = 256 };
+    const gp_kernel *k = gp_cuda_find(d, "border_done");
+    if (d->words)
+        return true;
+    gp_cuda_word *page = cuda_alloc(&d->base, GP_MEMORY_PINNED, PAGE * sizeof *page, errs);
+    for (int i = 0; page && i < PAGE; i++)
+        gp_cuda_word_give(d, &page[i]);
+    return page && gp_cuda_load_kernel(d, k->fn, k->name, errs);
+}
+
+gp_cuda_word *gp_cuda_word_take(gp_cuda_dev *d)
+{
+    gp_cuda_word *w = d->words;
+    d->words = w->next;
+    return w;
+}
+
+void gp_cuda_word_give(gp_cuda_dev *d, gp_cuda_word *w)
+{
+    if (!w)
+        return;
+    for (int i = 0; i < d->nstreams; i++)
+        d->word[i] = d->word[i] == w ? NULL : d->word[i];
+    w->next = d->words, d->words = w;
+}
+
 /* ---- running --------------------------------------------------------- */
 
 static bool cuda_launch(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
+    if (x->word)
+        atomic_store(&x->word->done, 0);
+    d->word[stream] = x->word;
     return gp_cuda_alive(d)
         && gp_cuda_ok(d, cudaGraphLaunch(x->graph, d->stream[stream]), errs, "launching a graph");
 }
@@ -406,6 +441,7 @@ static bool cuda_launch(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
 static bool cuda_direct(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
+    d->word[stream] = NULL;
     return gp_cuda_alive(d) && gp_cuda_run(d, d->stream[stream], body, arg, errs);
 }
 
@@ -461,14 +497,46 @@ static int sleep_until_done(gp_cuda_dev *d, int stream, gp_errs *errs)
         : -1;
 }
 
+/* Looks at the word for a while. A look costs the driver nothing, whose lock the thread that launches needs. */
+static bool is_told(const gp_cuda_word *w)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load_explicit(&w->done, memory_order_acquire))
+            return true;
+        gp_relax();
+    }
+    return false;
+}
+
 /* auto: to be woken takes tens of microseconds, too long in a busy pipeline; so it
- * polls, after TIGHT_POLLS it yields as well, and after POLL_NS it sleeps. */
+ * polls, after TIGHT_POLLS it yields as well, and after POLL_NS it sleeps. Where the launch tells that it is done, the
+ * driver is asked every POLL_NS, for faults. */
 static int wait_for(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    int64_t start = 0;
+    const gp_cuda_word *w = d->word[stream];
+    int64_t start = 0, asked = 0;
+    if (w && atomic_load_explicit(&w->done, memory_order_acquire))
+        return 1;
     if (sync == GP_SYNC_BLOCK)
         return sleep_until_done(d, stream, errs);
+    for (int i = 0; w; i++) {
+        if (is_told(w))
+            return 1;
+        if (sync == GP_SYNC_YIELD || (sync == GP_SYNC_AUTO && i > TIGHT_POLLS))
+            sched_yield();
+        int64_t now = gp_now_ns();
+        if (!asked)
+            asked = now;
+        if (now - asked < POLL_NS)
+            continue;
+        if (sync == GP_SYNC_AUTO)
+            return sleep_until_done(d, stream, errs);
+        asked = now;
+        int r = cuda_query(dev, stream, errs);
+        if (r)
+            return r;
+    }
     for (int i = 0;; i++) {
         int r = cuda_query(dev, stream, errs);
         if (r)

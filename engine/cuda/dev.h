@@ -30,9 +30,18 @@ struct gp_kernel {
     gp_cuda_room room;             /* as last asked: a stage's launches are alike */
 };
 
+/* Pinned memory, on lines of its own: the host makes it 0 before a launch of the exec that has it, and the GPU makes it 1
+ * behind that. */
+typedef struct gp_cuda_word gp_cuda_word;
+struct gp_cuda_word {
+    _Alignas(64) _Atomic uint32_t done;
+    gp_cuda_word *next;            /* of those that no exec has */
+};
+
 struct gp_exec {
     gp_exec *next, **at;           /* at: what points to it */
     cudaGraphExec_t graph;
+    gp_cuda_word *word;            /* NULL: none */
 };
 
 typedef struct gp_cuda_span {      /* memory that alloc gave */
@@ -65,7 +74,9 @@ typedef struct gp_cuda_dev {
     cudaEvent_t apart_event;       /* ... what it waits for, or others wait for; */
     pthread_mutex_t apart_lock;    /* ... of both, and of what is put there */
     cudaStream_t *stream;
-    cudaEvent_t *wake;             /* per stream: wakes who sleeps until it is empty */
+    cudaEvent_t *wake;             /* per stream: wakes who sleeps until it is empty; */
+    gp_cuda_word **word;           /* ... that of what was launched there last, NULL: it has none */
+    gp_cuda_word *words;           /* those that no exec has */
     int nstreams;
     cudaEvent_t *order;            /* [order][slot] */
     int norders, nslots;
@@ -116,6 +127,12 @@ bool gp_cuda_find_driver(gp_cuda_dev *d, gp_errs *errs);
  * notes it at its start and puts it back at its end. */
 CUcontext gp_cuda_current(const gp_cuda_dev *d);
 void gp_cuda_set_current(const gp_cuda_dev *d, CUcontext context);
+
+/* Sees to it that there is one that no exec has, and to the kernel for it; then take may be called, also while a stream is
+ * captured. */
+bool gp_cuda_word_make(gp_cuda_dev *d, gp_errs *errs);
+gp_cuda_word *gp_cuda_word_take(gp_cuda_dev *d);
+void gp_cuda_word_give(gp_cuda_dev *d, gp_cuda_word *w);       /* NULL: nothing */
 
 /* ---- kernels (kernel.c) ---------------------------------------------- */
 

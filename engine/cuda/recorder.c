@@ -19,6 +19,7 @@ struct recorder {
     int nitems;
     struct nodes last;
     struct nodes wait;             /* scratch: what one item waits for */
+    gp_cuda_word *word;            /* a graph's, in which it says that it is done; NULL: it does not */
 };
 
 static const char capturing[] = "capturing a graph";
@@ -157,8 +158,20 @@ static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 bl
         || gp_cuda_failed(gp_cuda(rec->dev), e, rec->errs, "launching kernel '%s'", k->name);
 }
 
+/* Few bytes, from host to device or back, which a copy engine takes longer to begin with than a kernel to move. */
+static bool copy_by_kernel(gp_rec *rec, void *dst, const void *src, size_t bytes)
+{
+    enum { THREADS = 256, MOST = 64 };
+    size_t n = bytes / 16, blocks = (n + THREADS - 1) / THREADS;
+    return rec->ops->launch(rec, gp_cuda_find(gp_cuda(rec->dev), "border_copy"),
+                            (gp_dim3){ blocks < MOST ? (unsigned)blocks : MOST, 1, 1 }, (gp_dim3){ THREADS, 1, 1 }, 0,
+                            GP_ARGS(&dst, &src, &n));
+}
+
 static bool rec_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)
 {
+    if (rec->by_kernel)
+        return copy_by_kernel(rec, dst, src, bytes);
     static const enum cudaMemcpyKind kinds[2][2] = {       /* [from device][to device] */
         { cudaMemcpyHostToHost, cudaMemcpyHostToDevice },
         { cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice },
@@ -291,6 +304,17 @@ static bool rec_wait(gp_rec *rec)
               "running a stage");
 }
 
+static bool rec_done(gp_rec *rec)
+{
+    struct recorder *r = rec_of(rec);
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    if (!r->first)
+        return true;
+    r->word = gp_cuda_word_take(d);
+    _Atomic uint32_t *at = &r->word->done;
+    return rec_launch(rec, gp_cuda_find(d, "border_done"), (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 1, 1, 1 }, 0, GP_ARGS(&at));
+}
+
 static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
 {
     return gp_cuda_find(gp_cuda(rec->dev), name);
@@ -332,7 +356,7 @@ static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes, 
 static const gp_rec_ops rec_ops = {
     .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
     .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .label = rec_label, .wait = rec_wait,
-    .kernel = rec_kernel, .call = rec_call,
+    .done = rec_done, .kernel = rec_kernel, .call = rec_call,
 };
 
 /* ---- loading: what rec_ops does, without running it ------------------- */
@@ -346,7 +370,7 @@ static bool load_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 b
 
 static bool load_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)
 {
-    return true;
+    return !rec->by_kernel || copy_by_kernel(rec, dst, src, bytes);
 }
 
 static bool load_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
@@ -416,7 +440,7 @@ gp_exec *gp_cuda_build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs
         .first = gp_cuda_table(GP_REC_ITEMS + GP_REC_STAMPS + 1, sizeof *r.first, errs),
     };
     gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
-    bool fine = r.first && x && capture(&r, body, arg, &graph)
+    bool fine = r.first && x && gp_cuda_word_make(d, errs) && capture(&r, body, arg, &graph)
         && gp_cuda_ok(d, cudaGraphInstantiate(&x->graph, graph,
                                               r.priorities ? cudaGraphInstantiateFlagUseNodePriority : 0),
                       errs, "instantiating a graph")
@@ -428,6 +452,7 @@ gp_exec *gp_cuda_build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs
     free(r.last.v);
     free(r.wait.v);
     if (fine) {
+        x->word = r.word;
         x->next = d->execs, x->at = &d->execs;
         if (x->next)
             x->next->at = &x->next;
@@ -435,6 +460,7 @@ gp_exec *gp_cuda_build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs
     }
     if (x && x->graph)
         cudaGraphExecDestroy(x->graph);
+    gp_cuda_word_give(d, r.word);
     free(x);
     return NULL;
 }
@@ -448,6 +474,7 @@ void gp_cuda_discard(gp_dev *dev, gp_exec *x)
         x->next->at = x->at;
     if (gp_cuda_alive(d))
         cudaGraphExecDestroy(x->graph);
+    gp_cuda_word_give(d, x->word);
     free(x);
     gp_cuda_set_current(d, was);
 }

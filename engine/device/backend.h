@@ -34,6 +34,7 @@ struct gp_rec {
     const gp_span *span; int nspans;   /* while a stage records: what it has been given */
     uint64_t frame;            /* ... for the first of these frames */
     bool check_kernels;        /* see gp_run_options */
+    bool by_kernel;            /* copies that follow are not for a copy engine, where there is one; whole 16 bytes */
     const gp_priority *priority;       /* of the kernels that are launched next; NULL: the stream's */
     int64_t most;              /* ... what a call of record() may add to an exec, about: launches, copies and fills */
 };
@@ -78,6 +79,9 @@ struct gp_rec_ops {
     void (*label)(gp_rec *r, int label);
     /* Waits until all that was recorded is done (direct bodies, --isolate). */
     bool (*wait)(gp_rec *r);
+    /* Once what the current item, the last, depends on is done, a launch of this exec tells whoever waits for it by a
+     * word in memory. NULL: no word is needed. */
+    bool (*done)(gp_rec *r);
     const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
     /* Calls f in order with what was recorded, see gp_call_library; `apart`: gp_call_library_apart. */
     bool (*call)(gp_rec *r, gp_library *f, const void *arg, size_t bytes, bool apart);

@@ -33,7 +33,8 @@ void gp_dump_head(FILE *f, const gp_graph *g)
         fprintf(f, " that waits up to %g ms", (double)g->batch_wait_ns / 1e6);
     if (g->latency_ns)
         fprintf(f, " for a latency of %g ms", (double)g->latency_ns / 1e6);
-    fprintf(f, ", sync %s\n", gp_sync_name[g->sync]);
+    fprintf(f, ", sync %s", gp_sync_name[g->sync]);
+    fputs(g->copies == GP_COPIES_DMA ? ", copies dma\n" : g->copies ? ", copies mapped\n" : "\n", f);
     fprintf(f, "  errors   on_error %s, stall_timeout ", on_error_name[g->on_error]);
     if (g->stall_ns)
         fprintf(f, "%gs\n", (double)g->stall_ns / 1e9);

@@ -132,6 +132,9 @@ static void axes_text(FILE *f, const char *name, gp_dim3 d)
         fprintf(f, ", %s %u", name, d.x);
 }
 
+/* By gp_copying. */
+static const char *const copying_text[] = { "", ", by a kernel", ", mapped: kernels use the host's memory" };
+
 static void task_text(FILE *f, const gp_plan *p, int task, int width)
 {
     const gp_task *t = &p->task[task];
@@ -149,7 +152,9 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
         if (t->out[i] >= 0)
             fprintf(f, "%s%s", i ? ", " : " -> ", ring_name(p, t->out[i]));
     if (copy)
-        fprintf(f, ", %s", gp_size_text(gp_copy_bytes(p, t), size));
+        fprintf(f, ", %s%s", gp_size_text(gp_copy_bytes(p, t), size), copying_text[t->copying]);
+    if (copy && t->copying && t->copied_most < p->segment[t->segment].batch)
+        fprintf(f, " in launches of at most %d frame%s", t->copied_most, gp_plural(t->copied_most));
     if (t->op == GP_TASK_COPY_PEER)
         fprintf(f, ", from %s", gp_place_text(p, p->ring[t->in[0]].place, place));
     else if (t->op == GP_TASK_COPY_IN && gp_comes_from_device(p, t))
@@ -244,13 +249,15 @@ static void ring_json(gp_json *j, const gp_plan *p, const gp_ring *r)
     gp_json_put(j, "segment: %d}", r->segment);
 }
 
+static const char *const copying_name[] = { "dma", "kernels", "mapped" };
+
 static void task_json(gp_json *j, const gp_plan *p, const gp_task *t)
 {
     gp_json_put(j, "{op: %s, stage: %s, segment: %d", op_name[t->op], stage_name(p, t->stage), t->segment);
     gp_json_ints(j, "in", t->in, t->nin);
     gp_json_ints(j, "out", t->out, t->nout);
     gp_json_ints(j, "after", t->dep, t->ndeps);
-    gp_json_put(j, "from_pool: %d, to_pool: %d, state: %d, table: %d, scratch: %d", t->from_pool, t->to_pool, t->state,
+    gp_json_put(j, "copying: %s, copied_most: %d?, from_pool: %d, to_pool: %d, state: %d, table: %d, scratch: %d", t->stage < 0 ? copying_name[t->copying] : NULL, t->copied_most, t->from_pool, t->to_pool, t->state,
                 t->table, t->scratch);
     gp_json_ints(j, "const", t->konst, t->stage < 0 ? 0 : t->nin);
     gp_json_close(j, '}');

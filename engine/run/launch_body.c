@@ -38,6 +38,40 @@ static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j
     return r->ops->item(r, id, s->dep, n);
 }
 
+/* How the launch copies. One that is looked at, or of a frame that is not whole, leaves it to copy engines. */
+static gp_copying copying(const gp_batch *o, const gp_task *t)
+{
+    bool may = o->p->seg->mapped && !o->irregular && !o->check && !o->recheck;
+    return may && o->n <= t->copied_most ? t->copying : GP_COPY_DMA;
+}
+
+/* The ring in which a stage finds, or makes, what has its slots in `ring`. */
+static int ring_of(const gp_batch *o, int ring)
+{
+    const gp_task *t = o->p->seg->mapped ? o->p->seg->mapped[ring] : NULL;
+    bool in = t && t->op == GP_TASK_COPY_IN;
+    if (!t || copying(o, t) != GP_COPY_MAPPED)
+        return ring;
+    int k = 0;
+    while ((in ? t->out[k] : t->in[k]) != ring)
+        k++;
+    return in ? t->in[k] : t->out[k];
+}
+
+/* Does the launch say in a word that it is done? What ends with a copy engine is as well waited for by asking the
+ * driver. */
+static bool tells(const gp_rec *r, const gp_batch *o)
+{
+    const gp_segmentrt *s = o->p->seg;
+    bool kernels = false, engines = false;
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_task *t = s->part[i].task;
+        kernels |= copying(o, t) != GP_COPY_DMA;
+        engines |= t->op == GP_TASK_COPY_OUT && copying(o, t) == GP_COPY_DMA;
+    }
+    return r->ops->done && kernels && !engines && !o->bare && !o->p->run->watched;
+}
+
 static char *slot_of(const gp_run *run, int pool, uint64_t f)
 {
     const gp_pool *q = &run->plan->pool[pool];
@@ -63,8 +97,11 @@ static bool record_peer_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_
     return true;
 }
 
-static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t first, int n)
+static bool record_copy(gp_rec *r, const gp_batch *o, const gp_task *t, uint64_t first, int n)
 {
+    gp_actorrt *p = o->p;
+    if (copying(o, t) == GP_COPY_MAPPED)
+        return true;
     if (t->op == GP_TASK_COPY_PEER)
         return record_peer_copy(r, p, t, first, n);
     const gp_plan *plan = p->run->plan;
@@ -75,7 +112,10 @@ static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t fir
     while (f < end) {                  /* at once, but where slots are not aligned */
         uint64_t slot = f % (uint64_t)to->depth, left = (uint64_t)to->depth - slot;
         uint64_t k = end - f < left ? end - f : left;
-        if (!r->ops->copy(r, slot_of(p->run, t->to_pool, f), slot_of(p->run, t->from_pool, f), to->stride * (size_t)k))
+        r->by_kernel = copying(o, t) == GP_COPY_KERNEL;
+        bool ok = r->ops->copy(r, slot_of(p->run, t->to_pool, f), slot_of(p->run, t->from_pool, f), to->stride * (size_t)k);
+        r->by_kernel = false;
+        if (!ok)
             return false;
         f += k;
     }
@@ -185,7 +225,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
             in[i] = view_of(p, t->in[i], st->in[i], first + (uint64_t)run->ring[t->in[i]].ring->depth - 1);
             in[i].type = g->buffer[st->in[i]].type;
         } else if (t->in[i] >= 0) {
-            in[i] = view_of(p, t->in[i], st->in[i], first);
+            in[i] = view_of(p, ring_of(o, t->in[i]), st->in[i], first);
         } else if (st->in[i] >= 0) {
             const gp_buffer *b = &g->buffer[st->in[i]];
             in[i] = (gp_view){ .data = gp_konst_on(run, t->konst[i], device), .type = b->type,
@@ -193,7 +233,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
         }
     }
     for (int i = 0; i < st->nout; i++) {
-        out[i] = view_of(p, t->out[i], st->out[i], first);
+        out[i] = view_of(p, ring_of(o, t->out[i]), st->out[i], first);
         int fill = st->zero || (o->irregular && !g->buffer[st->out[i]].varies) ? 0
                  : run->options.poison ? gp_poison(out[i].type.dtype) : -1;
         for (int j = 0; fill >= 0 && j < n; j++)
@@ -293,7 +333,7 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
     if (!st && o->irregular && copies_varying(p, part->task))
         return record_exact(r, p, part->task, f);
     if (!st)
-        return record_copy(r, p, part->task, f, n);
+        return record_copy(r, o, part->task, f, n);
     if (p->regroup && o->again && run->cached[st - run->graph->stage])
         return true;
     if (st->kind->emit)
@@ -315,6 +355,22 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
     }
     bool passes = part->order >= 0 && last && !gp_stage_circles_back(st);
     return (!passes || r->ops->order_pass(r, part->order, (int)(f % slots))) && pass_to_carriers(r, o, part, f);
+}
+
+/* Behind all: what no part waits for, and stamps, which are items 0 .. id - 1 that are no part's. */
+static bool record_done(gp_rec *r, const gp_batch *o, int id)
+{
+    gp_segmentrt *s = o->p->seg;
+    int n = 0, next = 0;
+    for (int i = 0; i <= s->nparts; i++) {
+        int first = i < s->nparts ? s->part[i].item : id;
+        while (next < first)
+            s->dep[n++] = next++;      /* a stamp */
+        for (int j = 0; i < s->nparts && j < s->part[i].items; j++, next++)
+            if (s->part[i].last && (s->part[i].order < 0 || j == s->part[i].items - 1))
+                s->dep[n++] = next;
+    }
+    return r->ops->item(r, id, s->dep, n) && r->ops->done(r);
 }
 
 /* `at`: the place of what is no stage's. */
@@ -341,7 +397,7 @@ static bool record_parts(gp_rec *r, const gp_batch *o, gp_loc at)
         if (!gp_stamps_after(r, o, part, &id))
             return false;
     }
-    return true;
+    return !tells(r, o) || record_done(r, o, id);
 }
 
 bool gp_segment_record(gp_rec *r, void *arg)

@@ -16,15 +16,6 @@
 #include "run/regroup.h"
 #include "run/segment.h"
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-}
-
 void gp_eventcount_init(gp_eventcount *p)
 {
     atomic_init(&p->sleepers, 0);
@@ -48,7 +39,7 @@ bool gp_eventcount_wait_until(gp_eventcount *p, bool (*ready)(void *arg), void *
         if (ready(arg))
             return false;
         if (i < tight) {
-            relax();
+            gp_relax();
             continue;
         }
         int64_t now = gp_now_ns();

@@ -201,6 +201,30 @@ static bool build_execs(gp_actorrt *p, gp_errs *errs)
     return true;
 }
 
+/* Notes which copies there need not be, and what a launch ends with. */
+static void note_mapped(gp_actorrt *p)
+{
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    bool any = false;
+    for (int i = 0; i < s->nparts; i++)
+        s->part[i].last = true;
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_task *t = s->part[i].task;
+        for (int d = 0; d < t->ndeps; d++)
+            s->part[s->part_of[t->dep[d]]].last = false;
+        any |= t->copying != GP_COPY_DMA;
+    }
+    if (!any || run->options.poison || run->options.check_kernels || run->options.isolate || run->options.ncached)
+        return;
+    s->mapped = GP_NEW(&run->arena, const gp_task *, run->plan->nrings);
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_task *t = s->part[i].task;
+        for (int k = 0; k < t->nin && t->copying == GP_COPY_MAPPED; k++)
+            s->mapped[t->op == GP_TASK_COPY_IN ? t->out[k] : t->in[k]] = t;
+    }
+}
+
 bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
 {
     gp_run *run = p->run;
@@ -235,10 +259,11 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
         deps += part->task->ndeps;
     }
     used[seg->place.index].orders += s->ordered;
+    note_mapped(p);
     s->most = most_in_exec(seg);
     gp_ahead_begin(p);
     bool carries = find_carried(p);
-    s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
+    s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + GP_REC_STAMPS + 1);
     if (!take_stamps(p, used, errs))
         return false;
     if (run->graph->latency_ns && !p->regroup)

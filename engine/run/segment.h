@@ -36,6 +36,7 @@ enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
+    bool last;                 /* no other part waits for it */
     int order;                 /* which order of the device (ops->order_wait, order_pass) its frames keep; -1: none */
     gp_taskrt *carriers;       /* the first task that carries what this one makes to the next frame; it keeps an order
                                   that this task passes on */
@@ -61,6 +62,8 @@ struct gp_segmentrt {
     gp_lanert *lane;
     gp_taskrt *part; int nparts; /* in task order */
     int *part_of;              /* per task of the plan */
+    const gp_task **mapped;    /* per ring of the plan: the copy that is not needed where the stage uses the ring of the host
+                                  in its place, or NULL; NULL: all copies are by copy engines */
     int ordered;               /* parts whose frames take turns */
     int order0;                /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */

@@ -132,6 +132,7 @@ def render(stages, r, on_error, reference):
         lines.append(f"  - {line}" + (f", out: {out}}}" if out else ", out: []}" if what == "sink" else "}"))
     device = "cpu" if reference else r.choice(["cpu", "cpu", "cpu:0", "cpu:0-1", "cpu:0-2", "[cpu:4, cpu:1]"])
     head = [f"device: {device}", f"depth: {'auto' if auto else r.randint(1, 9)}", f"streams: {r.randint(1, 5)}",
+            f"copies: {r.choice(['auto', 'auto', 'dma', 'mapped'])}",
             f"batch: {r.choice(['1', '2', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}",
             f"sync: {r.choice(['auto', 'spin', 'yield', 'block'])}",
             f"priority: {r.choice(['high', 'normal', 'low'])}", f"on_error: {on_error}", "stall_timeout: 30s"]

@@ -370,16 +370,18 @@ TEST(sync_and_launch)
     static const char *const sync[] = { "sync=auto", "sync=spin", "sync=yield", "sync=block" };
     static const char *const launch[] = { "launch=graph", "launch=stream" };
     command_result first = { 0 };
-    for (int i = 0; i < 8; i++) {
-        const char *extra[] = { "--set", sync[i % 4], "--set", launch[i / 4], NULL };
+    static const char *const copies[] = { "copies=mapped", "copies=dma" };
+    for (int i = 0; i < 16; i++) {
+        const char *extra[] = { "--set", sync[i % 4], "--set", launch[i / 4 % 2], "--set", copies[i / 8], NULL };
         command_result r = run(
             "depth: 4\nbuffers: {a: {dtype: f32, shape: [40, 50]}}\nstages:\n"
             "  - {use: generate, out: a, frames: 50, pattern: noise}\n  - {use: blur, sigma: 1.5}\n"
             "  - {use: scale, a: 3}\n  - {use: write, path: stdout, format: raw}\n", NULL, extra, LIMIT, 0);
-        ck_assert_msg(!r.late && r.code == 0, "%s, %s: exit %d; stderr:\n%s", extra[1], extra[3], r.code, r.err);
+        ck_assert_msg(!r.late && r.code == 0, "%s, %s, %s: exit %d; stderr:\n%s", extra[1], extra[3], extra[5], r.code,
+                      r.err);
         ck_assert_uint_eq(r.nout, 50 * 40 * 50 * 4);
-        ck_assert_msg(!i || !memcmp(r.out, first.out, r.nout), "%s, %s: not the output of %s, %s",
-                      extra[1], extra[3], sync[0], launch[0]);
+        ck_assert_msg(!i || !memcmp(r.out, first.out, r.nout), "%s, %s, %s: not the output of %s, %s",
+                      extra[1], extra[3], extra[5], sync[0], launch[0]);
         if (!i)
             first = r;
         else

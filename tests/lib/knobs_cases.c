@@ -84,11 +84,11 @@ static const char kernels[] =
     "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    float sum = 0;\n    for (int k = 0; i < n && k < rows; k++)\n"
     "        sum += (float)(k + 1) * a[k * n + i];\n    if (i < n)\n        o[i] = sum;\n}\n";
 
-static const char *const settings[][8] = {
+static const char *const settings[][9] = {
     { NULL },
     { "depth=1", NULL },
-    { "depth=2", "streams=1", "sync=block", NULL },
-    { "depth=9", "streams=4", "batch=8", "stages.read.workers=3", "stages.generate.workers=4", "stages.read2.workers=5", NULL },
+    { "depth=2", "streams=1", "sync=block", "copies=mapped", NULL },
+    { "depth=9", "streams=4", "batch=8", "copies=dma", "stages.read.workers=3", "stages.generate.workers=4", "stages.read2.workers=5", NULL },
     { "depth=16", "batch=16", "stages.lose.workers=1", NULL },
     { "depth=5", "launch=stream", "stages.lose.workers=7", NULL },
     { "depth=8", "launch=stream", "batch=1", "sync=yield", "stages.read.workers=2", "stages.read2.workers=2", NULL },
@@ -105,7 +105,7 @@ enum { SETTINGS = sizeof settings / sizeof *settings, RANDOM = 16 };
 static const char *const pretended[][8] = {
     { "device=cpu:0", NULL },
     { "device=cpu:0-1", NULL },
-    { "device=cpu:0-1", "depth=1", "streams=1", "sync=block", NULL },
+    { "device=cpu:0-1", "depth=1", "streams=1", "sync=block", "copies=mapped", NULL },
     { "device=cpu:0-2", "depth=9", "batch=4", "buffers.t.memory=managed", "buffers.m.memory=managed", NULL },
     { "device=cpu:0-3", "depth=8", "batch=8", "launch=stream", "fuse=none", NULL },
     { "device=cpu:3", "stages.sum.device=cpu:1", "stages.mixed.device=cpu:2", "stages.both.device=cpu:0", NULL },
@@ -118,7 +118,7 @@ enum { PRETENDED = sizeof pretended / sizeof *pretended };
 static const char *const spread[][8] = {
     { "device=all", NULL },
     { "device=all", "depth=1", "streams=1", "sync=block", NULL },
-    { "device=all", "depth=8", "batch=8", "launch=stream", "fuse=none", "buffers.t.memory=managed", NULL },
+    { "device=all", "depth=8", "batch=8", "copies=mapped", "launch=stream", "fuse=none", "buffers.t.memory=managed", NULL },
     { "device=cuda:1", "stages.sum.device=cuda:0", "stages.mixed.device=cuda:0", NULL },
     { "device=cuda:0", "stages.both.device=cuda:1", "depth=16", "latency=3ms", NULL },
 };
@@ -134,7 +134,8 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
     };
     static const char *const word[] = { "launch=stream", "sync=block", "sync=yield", "sync=spin", "batch_wait=3ms",
                                         "priority=low", "stages.sum.priority=high", "stages.many.priority=low",
-                                        "stages.label.priority=high", "stages.lose.priority=low", "fuse=none" };
+                                        "stages.label.priority=high", "stages.lose.priority=low", "copies=dma", "copies=mapped",
+                                        "fuse=none" };
     static const char *const device[] = { "device=cpu:0", "device=cpu:0-1", "device=cpu:0-2", "device=[cpu:5, cpu:1]" };
     enum { NUMBERS = sizeof number / sizeof *number, WORDS = sizeof word / sizeof *word };
     int n = 0;
@@ -158,8 +159,8 @@ const char *const knobs_goes_on[KNOBS_GOES_ON][8] = {
     { "depth=1", NULL },
     { "depth=2", "streams=1", "sync=block", NULL },
     { "depth=9", "streams=4", "batch=8", NULL },
-    { "depth=16", "batch=16", NULL },
-    { "depth=16", "batch=16", "latency=2ms", NULL },
+    { "depth=16", "batch=16", "copies=mapped", NULL },
+    { "depth=16", "batch=16", "latency=2ms", "copies=dma", NULL },
     { "depth=12", "batch=4", "latency=50us", "launch=stream", NULL },
     { "depth=5", "launch=stream", NULL },
     { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },

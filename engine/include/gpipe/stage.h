@@ -375,6 +375,9 @@ struct gp_shape {
     int64_t tail_rows;     /* of a source whose kind says so too: it makes a partial frame of so many rows, as the end of
                               a file is one; 0: that is not known */
     bool resume;           /* the pipeline says `resume`, see gp_kind.save */
+    bool each_once;        /* of a device kind: record() reads each element of its inputs once, and writes each element of its
+                              outputs once, neighbors by neighboring threads. Then its data may be memory of the host
+                              that the device sees, where frames are small */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
