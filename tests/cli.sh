@@ -564,6 +564,11 @@ expect 'new: its name'    0 "made '$tmp/new/own/pictures.yaml' from example 'pic
 sed "s|$tmp/new/own/|$tmp/new/|" "$tmp/new/own/pictures.yaml" | cmp -s - "$tmp/new/pictures.yaml" && ok || bad 'new: not the example of its name'
 expect 'new: another'     0 "from example 'first'" "$GPIPE" new "$tmp/new/own/mine"
 cp "$tmp/new/first.yaml" "$tmp/new/as-it-was"
+"$GPIPE" schema > "$tmp/new/own/gpipe.schema.json"
+expect 'new: a schema beside it' 0 'try: gpipe run' "$GPIPE" new "$tmp/new/own/second"
+expect_clean "$tmp/new/own/second.yaml"
+[ "$(head -1 "$tmp/new/own/second.yaml")" = '# yaml-language-server: $schema=gpipe.schema.json' ] \
+    && ! grep -q yaml-language-server "$tmp/new/own/mine.yaml" && ok || bad 'new: the line of the schema'
 expect 'new: is there'    1 'it is there already' "$GPIPE" new "$tmp/new/first.yaml" --from kernel
 cmp -s "$tmp/new/first.yaml" "$tmp/new/as-it-was" && ok || bad 'new: it wrote over a file'
 expect 'new: no example'  2 "no example 'frst'; there are first" "$GPIPE" new "$tmp/new/x" --from frst

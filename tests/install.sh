@@ -52,6 +52,7 @@ if ${NVCC:-nvcc} --version >/dev/null 2>&1; then
 fi
 
 cp -r examples/embed/*.c examples/data/raccoon.png examples/plugins "$tmp/"
+sed -n '/^```c$/,/^```$/{//!p}' engine/cli/topics/embed.md > "$tmp/double.c"
 photo=$tmp/raccoon.png
 cd "$tmp" || exit 1
 export PKG_CONFIG_PATH=$to/lib/pkgconfig LD_LIBRARY_PATH=$to/lib
@@ -88,7 +89,9 @@ got=$(./shared none.png 2>&1)
 [ $? = 3 ] && [[ $got == 'app.yaml:3:'*"none.png"* ]] && ok || bad "a photo that is not there: '$got'"
 [[ $(ldd shared) == *libgpipe.so* && $(ldd static) != *libgpipe.so* ]] && ok || bad 'what is linked'
 
-# programs that push and pull
+# programs that push and pull, and that of the topic
+check "the topic's program" ${CC:-cc} $warn double.c -o double $(pkg-config --cflags --libs gpipe)
+got=$(./double) && [ "$got" = $'frame 0: 0\nframe 1: 2\nframe 2: 4' ] && ok || bad "the topic's program: '$got'"
 for app in camera loop; do
     check "$app.c" ${CC:-cc} $warn $app.c -o $app $(pkg-config --cflags --libs gpipe) -pthread -lm
 done

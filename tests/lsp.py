@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """lsp.py GPIPE: `gpipe lsp` as editors speak with it: messages in pieces, several at once and broken ones, texts that
-are being typed, places in UTF-16; what it says is compared with `gpipe check`. With nvim, Neovim's client, too."""
-import glob, json, os, queue, re, shutil, subprocess, sys, threading
+are being typed, places in UTF-16; what it says is compared with `gpipe check`. With nvim, Neovim's client, too. --speed
+prints how long it takes from an edit until what is wrong is there."""
+import glob, json, os, queue, re, shutil, statistics, subprocess, sys, threading, time
 from urllib.parse import quote
 from kit import check, env, gpipe, path, put, spawn, total
 
@@ -99,6 +100,28 @@ def printed(name):
     return found
 
 
+def speed():
+    """ms, of spaces typed one by one in each pipeline of the tree, which stays valid: all passes are run."""
+    s, took = Server(), {}
+    for name in glob.glob("examples/*/*.yaml") + glob.glob("pipelines/*.yaml"):
+        text, each, u = open(name).read(), [], uri_of(name)
+        line = next(i for i, l in enumerate(text.split("\n")) if "use: " in l)
+        at = text.split("\n")[line].index("use: ") + len("use: ")
+        s.open(text, u)
+        for n in range(20):
+            start = time.perf_counter()
+            s.change(u, n + 2, {"range": {"start": {"line": line, "character": at}, "end": {"line": line, "character": at}},
+                                "text": " "})
+            each.append(1e3 * (time.perf_counter() - start))
+        took[name] = statistics.median(each), max(each)
+    all_of = [m for m, _ in took.values()]
+    slow = max(took, key=took.get)
+    print(f"ms from an edit to its diagnostics, {len(took)} pipelines: median {statistics.median(all_of):.2f}; the slowest is "
+          f"{slow}, {took[slow][0]:.2f}; the slowest edit of all {max(m for _, m in took.values()):.2f}")
+
+
+if "--speed" in sys.argv:
+    sys.exit(speed())
 s = Server()
 check("initialize", s.answer["result"]["capabilities"]["textDocumentSync"]["change"] == 2, s.answer)
 some = sorted(glob.glob("examples/*/*.yaml") + glob.glob("pipelines/*.yaml") + glob.glob("tests/bad/resolve_*.yaml"))

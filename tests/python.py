@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """python.py GPIPE FOLDER: the package for Python, installed from the wheel in FOLDER ('make wheel'), without a network;
 NumPy says what comes out. --speed prints what a frame costs, beside C."""
-import glob, os, signal, subprocess, sys, textwrap, time
-from kit import check, gpipe, path, put, tmp, total
+import glob, os, re, signal, subprocess, sys, textwrap, time
+from kit import check, gpipe, path, put, tmp, total, until
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 if "--inside" not in sys.argv:
@@ -13,7 +13,7 @@ if "--inside" not in sys.argv:
     sys.exit(subprocess.run([path("venv/bin/python"), "-X", "faulthandler", __file__, gpipe, *sys.argv[2:], "--inside"],
                             cwd=tmp.name).returncode)
 
-import array, contextlib, gc, io, json, threading, warnings
+import array, ast, contextlib, gc, inspect, io, json, pickle, shutil, threading, typing, warnings
 import numpy as np
 import gpipe as gp
 
@@ -134,6 +134,14 @@ p = script("""
     """, env={"PATH": "/nowhere", "PYTHONPATH": os.environ.get("PYTHONPATH", "")})
 check("import needs no compiler, and opens no driver", p.communicate() == ("[]\n", ""), p)
 
+old = [os.path.join(os.path.dirname(sys.executable), "pip"), "install", "--no-index", "--no-deps", "--only-binary=:all:",
+       "--disable-pip-version-check", "--target", path("old"), "--platform"]
+(wheel,) = glob.glob(os.path.join(ROOT, sys.argv[2], "*.whl"))
+tag = wheel.rpartition("-")[2][:-len(".whl")]
+for platform, says in (tag, "Successfully installed"), (re.sub(r"_2_\d+_", "_2_5_", tag), "is not a supported wheel on this platform"):
+    p = subprocess.run([*old, platform, wheel], capture_output=True, text=True)
+    check(f"the wheel where there is {platform}", says in p.stdout + p.stderr, p)
+
 # == arrays in ==================================================================
 A = np.arange(24, dtype="f4").reshape(4, 6)
 
@@ -178,6 +186,10 @@ try:
 except ImportError:
     print("SKIPPED, no PyTorch: its tensors, pushed and made of loans")
     torch = None
+try:
+    import cupy
+except ImportError:
+    cupy = None
 for name, dtype in zip("u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64".split(),
                        "u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 c8".split()):
     a = np.array([0, 1, 7, 100], dtype)
@@ -376,40 +388,137 @@ with gp.Pipeline(text=pipe()) as p:
     del capsules
     slot.end()
     check("nothing is kept", not gp._dlpack._lent, gp._dlpack._lent)
-if torch and torch.cuda.is_available() and gp.Pipeline(text=pipe("use: scale")).plan().text.count("cuda:"):
-    on_gpu = pipe("use: scale, a: 2", shape="[512, 1024]").replace("use: input", "use: input, memory: device").replace(
-        "use: output", "use: output, memory: device")
-    with gp.Pipeline(text=on_gpu) as p:
+
+class OnGpu(OnlyDlpack):
+    def __dlpack_device__(self):
+        return 2, 1
+
+
+refuses("an array on a GPU", TypeError, ["'camera' takes arrays in the host's memory", "is on GPU 1: push a.cpu()"],
+        lambda: through([A, OnGpu(A)], pipe()))
+refuses("... in a batch", TypeError, "is on GPU 1", lambda: through([OnGpu(A)], pipe()))
+
+
+class Torch:
+    """What tests of a GPU's memory do with PyTorch."""
+    name = "PyTorch"
+    from_dlpack = staticmethod(lambda slot: torch.from_dlpack(slot))
+
+    def __init__(self):
+        self.gpus = torch.cuda.device_count() if torch and torch.cuda.is_available() else 0
+        self.streams = []                              # a loan has one until its end
+
+    def on(self, gpu, aside):
+        self.streams.append(torch.cuda.Stream(gpu) if aside else torch.cuda.default_stream(gpu))
+        return torch.cuda.stream(self.streams[-1])
+
+    def wait(self, gpu):
+        torch.cuda.synchronize(gpu)
+
+    def hold(self):
+        torch.cuda._sleep(10_000_000)
+
+    def ones(self, gpu):
+        return torch.ones(512, 1024, device=f"cuda:{gpu}")
+
+    def place(self, a):
+        return a.data_ptr(), a.device.index
+
+    def copy(self, to, a):
+        to.copy_(a)
+
+
+class Cupy:
+    name = "CuPy"
+    from_dlpack = staticmethod(lambda slot: cupy.from_dlpack(slot))
+
+    def __init__(self):
+        try:
+            self.gpus = cupy.cuda.runtime.getDeviceCount() if cupy else 0
+        except cupy.cuda.runtime.CUDARuntimeError:
+            self.gpus = 0
+        self.streams = []
+
+    @contextlib.contextmanager
+    def on(self, gpu, aside):
+        with cupy.cuda.Device(gpu):
+            self.streams.append(cupy.cuda.Stream() if aside else cupy.cuda.Stream.null)
+            with self.streams[-1]:
+                yield
+
+    def wait(self, gpu):
+        cupy.cuda.Device(gpu).synchronize()
+
+    def hold(self):
+        for _ in range(20):
+            self.busy = cupy.ones(1 << 26, "f4")
+
+    def ones(self, gpu):
+        with cupy.cuda.Device(gpu):
+            return cupy.ones((512, 1024), "f4")
+
+    def place(self, a):
+        return a.data.ptr, a.device.id
+
+    def copy(self, to, a):
+        to[...] = a
+
+
+def on_gpu(use, gpu, other):
+    """Frames that a program makes and takes on a GPU, from arrays of it or of another one."""
+    name = f"{use.name}, GPU {gpu}" + f", arrays of GPU {other}" * (other != gpu)
+    text = pipe("use: scale, a: 2", shape="[512, 1024]", top=f"device: cuda:{gpu}").replace(
+        "use: input", "use: input, memory: device").replace("use: output", "use: output, memory: device")
+    given, got = use.ones(other), []
+    use.wait(other)
+    with gp.Pipeline(text=text) as p:
         camera, result = p.inputs["camera"], p.outputs["result"]
-        refuses("a copy is pushed to a GPU", TypeError, "use begin()", lambda: camera.push(np.zeros((512, 1024), "f4")))
-        side, got = torch.cuda.Stream(), []
+        refuses(f"{name}: pushed to memory of the device", TypeError, "use begin()",
+                lambda: camera.push(np.zeros((512, 1024), "f4")))
         for i in range(20):
-            with torch.cuda.stream(side if i % 2 else torch.cuda.current_stream()):
+            with use.on(gpu, i % 2):
                 slot = camera.begin()
-                t = torch.from_dlpack(slot)
-                torch.cuda._sleep(10_000_000)          # so that the loan ends long before this is done
-                t.fill_(i)
+                t = use.from_dlpack(slot)
+                use.hold()                             # so that the loan ends long before this is done
+                use.copy(t, given)
+                t *= i
                 del t
                 slot.end()
-                refuses("a slot that has ended", ValueError, "has ended", lambda: torch.from_dlpack(slot))
+                refuses(f"{name}: a slot that has ended", ValueError, "has ended", lambda: use.from_dlpack(slot))
                 with result.begin() as frame:
-                    refuses("as an array of the host", TypeError, "torch.from_dlpack", lambda: frame.array)
-                    t = torch.from_dlpack(frame)
-                    check("the tensor is gpipe's memory", t.is_cuda and t.data_ptr() == address(frame))
+                    refuses(f"{name}: as an array of the host", TypeError, "torch.from_dlpack", lambda: frame.array)
+                    refuses(f"{name}: to the host", BufferError, "stays where it is",
+                            lambda: frame.__dlpack__(dl_device=(1, 0)))
+                    t = use.from_dlpack(frame)
+                    check(f"{name}: it is gpipe's memory", use.place(t) == (address(frame), gpu), use.place(t))
                     got.append(t.sum())
-                    refuses("a tensor still uses it", BufferError, "frame", frame.end)
+                    refuses(f"{name}: it is still in use", BufferError, "frame", frame.end)
                     del t
-        torch.cuda.synchronize()
-    check("frames on the GPU", [x.item() for x in got] == [2 * i * 512 * 1024 for i in range(20)], got)
-    with gp.Pipeline(text=on_gpu) as p:
-        slot = p.inputs["camera"].begin()
-        t = torch.from_dlpack(slot)
-        with torch.cuda.stream(torch.cuda.Stream()):
-            refuses("two streams", BufferError, "one stream", lambda: torch.from_dlpack(slot))
+        slot = camera.begin()
+        with use.on(gpu, 1):
+            t = use.from_dlpack(slot)
+        with use.on(gpu, 1):
+            refuses(f"{name}: two streams", BufferError, "one stream", lambda: use.from_dlpack(slot))
         del t
         slot.drop()
-else:
-    print("SKIPPED, no GPU with PyTorch: tensors of frames in the GPU's memory")
+    use.wait(gpu)
+    check(f"{name}: frames", [float(x) for x in got] == [2 * i * 512 * 1024 for i in range(20)], got)
+    refuses(f"{name}: pushed to the host's", TypeError, [f"is on GPU {other}", "a.cpu()", "a.get()"],
+            lambda: through([given], pipe(shape="[512, 1024]")))
+
+
+gpipe_has_gpu = "cuda:" in gp.Pipeline(text=pipe("use: scale")).plan().text
+for use in Torch(), Cupy():
+    if not use.gpus or not gpipe_has_gpu:
+        print(f"SKIPPED, no GPU with {use.name}: its arrays of frames in the GPU's memory")
+        continue
+    on_gpu(use, 0, 0)
+    if use.gpus > 1:
+        on_gpu(use, 0, 1)
+        on_gpu(use, 1, 0)
+        on_gpu(use, 1, 1)
+    else:
+        print(f"SKIPPED, one GPU: arrays of {use.name} on another GPU")
 
 # == batches ====================================================================
 for n in 1, 7, 64, 1000:
@@ -702,9 +811,29 @@ with p:
     result.pull()
 r = p.report()
 check("the report", r["outcome"] == "done" and r["set"][-1] == "stages.x.a=2" and "verdict" in r, r)
+check("... as text", "no input" in str(r) and r["verdict"]["text"] in str(r) and pickle.loads(pickle.dumps(r)) == r, str(r))
 plan = p.plan()
-check("the plan", "segment 0" in str(plan) and json.loads(plan.json())
-      and (plan._repr_svg_() or "<svg").lstrip().startswith(("<?xml", "<svg")))
+check("the plan", "segment 0" in str(plan) and json.loads(plan.json()))
+if shutil.which("dot"):
+    check("drawings", plan._repr_svg_().lstrip().startswith(("<?xml", "<svg")) and "too short" in r.svg()
+          and "too short" not in plan.svg(), r.svg())
+    check("a report in a notebook", r._repr_html_().startswith("<pre>") and r._repr_html_().count("<svg") == 1, r._repr_html_())
+else:
+    print("SKIPPED, no Graphviz: drawings of plans")
+search, os.environ["PATH"] = os.environ["PATH"], "/nowhere"
+check("without Graphviz", plan._repr_svg_() is None and r._repr_html_().endswith("</pre>"), r._repr_html_())
+os.environ["PATH"] = search
+
+# == types ======================================================================
+untyped = [f"{c.__name__}.{n}" for c in (getattr(gp, n) for n in gp.__all__) if isinstance(c, type)
+           for n, f in vars(c).items() if n[0] != "_" and not isinstance(f, type(None))
+           for f in [getattr(f, "fget", f)] if callable(f) and typing.get_type_hints(f).keys()
+           < {*inspect.signature(f).parameters, "return"} - {"self"}]
+check("types of all functions", not untyped, untyped)
+for c, names in ((gp.Error, "messages code text file line column"), (gp.Message, "kind code text file line column notes shown"),
+                 (gp.Frame, "number time_ns name meta array"), (gp.Kind, "name help field on inputs outputs options plugin")):
+    check(f"types of what a {c.__name__} has", set(typing.get_type_hints(c)) >= set(names.split()), typing.get_type_hints(c))
+check("types are to be read", os.path.exists(os.path.join(os.path.dirname(gp.__file__), "py.typed")))
 
 # == threads ====================================================================
 with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
@@ -765,6 +894,44 @@ for name, how in {"in a pull": "for f in p.outputs['result']: pass",
     check(f"Ctrl-C {name}", out == f"interrupted {{'in': {n}, 'out': {n}, 'dropped': 0, 'failed': 0, 'cancelled': 0}}\n"
           and n >= 5 and not err, (up, out, err, n))
 
+# A change goes on without the program that asked for it, and fails; the next one waits for its end, and is made.
+put("waits.lua", """
+stateless = true
+local a
+function init(stage)
+  a = stage.params.a
+  if a == 2 then
+    io.open('blocked', 'w'):close()
+    while not io.open('go') do end
+    error('no')
+  end
+end
+function process(f, x, y) y[1] = a end
+""")
+p = script("""
+    import gpipe, numpy
+    text = '''
+    buffers: {picture: {dtype: f32, shape: [1]}}
+    stages:
+      - {name: camera, use: input, out: picture}
+      - {use: lua, script: waits.lua, params: {a: 1}}
+      - {name: result, use: output}
+    '''
+    with gpipe.Pipeline(text=text) as p:
+        for a in 1, 2, 3:
+            try:
+                p.set({"stages.lua.params.a": a})
+            except KeyboardInterrupt:
+                print("interrupted")
+                open("go", "w").close()
+            p.inputs["camera"].push(numpy.zeros(1, "f4"))
+            print(p.outputs["result"].pull().array[0])
+    """)
+until(lambda: os.path.exists("blocked") or p.poll() is not None)
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=60)
+check("Ctrl-C in a change", out == "1.0\ninterrupted\n1.0\n3.0\n" and not err, (out, err))
+
 for old in glob.glob("c*.npy"):
     os.remove(old)
 p = script("""
@@ -780,6 +947,37 @@ while len(glob.glob("c*.npy")) < 5 and p.poll() is None:
 p.send_signal(signal.SIGINT)
 check("Ctrl-C in a run of files", p.communicate(timeout=60) == ("interrupted\n", "") and not glob.glob("*.partial*")
       and all(np.load(f).shape == (4,) for f in glob.glob("c*.npy")), p)
+
+# A program that is killed while it holds a slot each way: files with their names are whole, and the next run is as ever.
+for old in glob.glob("c*.npy"):
+    os.remove(old)
+for ends in "os.kill(os.getpid(), signal.SIGKILL)", "frame.end()":
+    p = script("""
+        import gpipe, numpy, os, signal
+        text = '''
+        buffers: {picture: {dtype: f32, shape: [1024]}}
+        stages:
+          - {name: camera, use: input, out: picture}
+          - {use: write, in: picture, path: 'c%03d.npy'}
+          - {use: write, in: picture, path: 'all.npy'}
+          - {name: result, use: output, in: picture}
+        '''
+        with gpipe.Pipeline(text=text) as p:
+            for i in range(10):
+                p.inputs["camera"].push(numpy.full(1024, i, "f4"))
+                frame = p.outputs["result"].begin()
+                if i < 9:
+                    frame.end()
+            with p.inputs["camera"].begin() as slot:
+                slot.array[:] = 10
+                ENDS
+        print(p.account())
+        """.replace("ENDS", ends))
+    out, err = p.communicate(timeout=60)
+    made = sorted(glob.glob("c*.npy"))
+    check(f"files after {ends}", all((np.load(f) == int(f[1:4])).all() for f in made) and os.path.exists("all.npy")
+          == (p.returncode == 0) and p.returncode == (0 if "end" in ends else -signal.SIGKILL), (made, out, err))
+check("... and the run after it", len(made) == 11 and np.load("all.npy").size == 11 * 1024 and "'out': 11" in out, (made, out, err))
 
 # a stage that does not come to the end of its frame is named; what has the loop of a script end is the second Ctrl-C
 put("forever.lua", "function process(f, x, y) io.open('forever', 'w'):close() while true do y[1] = x[1] end end")
@@ -855,4 +1053,24 @@ for i, block in enumerate(blocks):
     except BaseException as e:
         check(f"block {i} of python.md", False, repr(e) + block)
 check("blocks of python.md", len(blocks) > 4, len(blocks))
+
+# the notebook, cell by cell: what its last lines show
+shown, have = {}, {}
+with open(os.path.join(ROOT, "examples/notebook/plan.ipynb")) as f:
+    cells = [c for c in json.load(f)["cells"] if c["cell_type"] == "code"]
+try:
+    for c in cells:
+        body = ast.parse("".join(c["source"])).body
+        last = body.pop() if isinstance(body[-1], ast.Expr) else None
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(ast.Module(body, []), c["id"], "exec"), have)
+            value = last and eval(compile(ast.Expression(last.value), c["id"], "eval"), have)
+        shown[c["id"]] = out.getvalue() if value is None else value
+except Exception as e:
+    check(f"the notebook's cell {c['id']}", False, repr(e))
+check("the notebook: plan, report", "segment 0" in str(shown.get("text")) and "no input" in shown["verdict"]._repr_html_()
+      and shown["verdict"]["verdict"]["text"] in shown["verdict"].text, shown)
+check("the notebook: figures, errors", shown["frames"] == (300, 256, 256) and shown["check"] == []
+      and "no input" in shown["again"] and "  ^" in shown["wrong"], shown)
+check("the notebook is stored without outputs", not any(c["outputs"] or c["execution_count"] for c in cells))
 total("python")

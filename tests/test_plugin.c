@@ -91,15 +91,21 @@ TEST(writes_nothing)
         "static bool keep(gp_shape *s) { s->keeps_slots = true; return shape(s); }\n"
         "static const gp_kind nothing = { GP_KIND(\"nothing\"), .help = \"none\", .out = out, .shape = shape, .run = none };\n"
         "static const gp_kind keeps = { GP_KIND(\"keeps\"), .help = \"one\", .out = out, .shape = keep, .run = first };\n"
-        "GP_PLUGIN(\"sevens\", \"1.5\", &nothing, &keeps);");
+        "static const gp_port in[] = { { \"in\", GP_ACCEPT_ANY, .help = \"any\" }, { 0 } };\n"
+        "static bool record(gp_dcall *c) { return c != 0; }\n"
+        "#define ON_DEVICE(s) .help = \"none\", .in = in, .out = out, .shape = s, .record = record\n"
+        "static const gp_kind idle = { GP_KIND(\"idle\"), ON_DEVICE(shape) }, rests = { GP_KIND(\"rests\"), ON_DEVICE(keep) };\n"
+        "GP_PLUGIN(\"sevens\", \"1.5\", &seven, &nothing, &keeps, &idle, &rests);");
     ck_assert_msg(gp_plugin_load(kinds, file, &errs), "%s", errs.e[0].msg);
-    for (int keeps = 0; keeps < 2; keeps++) {
-        const char *yaml = format("stages: [{use: %s}, {use: write, path: out.raw}]\n", keeps ? "keeps" : "nothing");
+    static const char *const uses[] = { "nothing", "seven}, {use: idle", "keeps", "seven}, {use: rests" };
+    for (int i = 0; i < 4; i++) {
+        const char *yaml = format("stages: [{use: %s}, {use: write, path: out.raw}]\n", uses[i]);
+        const char *error = format("stage '%s' leaves 1 of the 1 elements of 'out' unwritten in frame 0, such as [0]",
+                                   i ? "idle" : "nothing");
         gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .registry = kinds });
         errs = (gp_errs){ .n = 0 };
-        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), keeps ? GP_DONE : GP_ERROR);
-        ck_assert_msg(keeps || strstr(errs.e[0].msg, "stage 'nothing' leaves 1 of the 1 elements of 'out' unwritten in frame "
-                                      "0, such as [0] (counted from 0)"), "%s", errs.e[0].msg);
+        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), i < 2 ? GP_ERROR : GP_DONE);
+        ck_assert_msg(i > 1 || strstr(errs.e[0].msg, error), "%s", errs.e[0].msg);
         gp_pipeline_destroy(p);
     }
 }

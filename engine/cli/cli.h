@@ -138,9 +138,6 @@ typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE
 void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
-/* account.c: after a run, a line for each stage, segment and engine, and the verdict. */
-void gp_print_account(FILE *to, const gp_report *r);
-
 /* load.c: whether what goes to `fd` is for eyes that want colors. */
 bool gp_want_color(int fd);
 

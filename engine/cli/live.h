@@ -68,8 +68,6 @@ typedef struct gp_screen {
     bool drawn;                /* lines are there, from the cursor on */
 } gp_screen;
 
-/* "1.23 GB", "45.6 k": three digits and a unit of thousands; returns buf. */
-const char *gp_amount_text(double x, const char *unit, char buf[32]);
 /* "12.1 s", "3 min 02 s"; returns buf. */
 const char *gp_duration_text(double s, char buf[32]);
 

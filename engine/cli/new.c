@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "base/embed.h"
 #include "base/why.h"
 #include "cli/verb.h"
@@ -65,13 +66,14 @@ static void put_text(FILE *to, const gp_blob *b, const char *word, const char *b
     fwrite(s, 1, (size_t)(end - s), to);
 }
 
-static bool make(const char *file, const gp_blob *b, const char *word, const char *by, gp_errs *errs)
+static bool make(const char *file, const char *head, const gp_blob *b, const char *word, const char *by, gp_errs *errs)
 {
     bool fits = strlen(file) < PATH_MAX;
     FILE *f = fits ? fopen(file, "wx") : NULL;
     if (!f)
         return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", file, !fits ? "its name is too long"
                        : errno == EEXIST ? "it is there already; give another name" : gp_strerror(errno));
+    fputs(head, f);
     put_text(f, b, word, by);
     bool whole = !ferror(f);
     if (!fclose(f) && whole)
@@ -98,11 +100,21 @@ static bool make_plugin(const char *path, gp_errs *errs)
             const char *own = b->name + sizeof plugin - 1;
             bool named = !strncmp(own, "NAME", 4);
             snprintf(file, sizeof file, "%s/%s%s", path, named ? name : "", named ? own + 4 : own);
-            if (!make(file, b, "NAME", name, errs))
+            if (!make(file, "", b, "NAME", name, errs))
                 return false;
         }
     fprintf(stderr, "gpipe: made the plug-in '%s'; try: make -C %s test run\n", path, path);
     return true;
+}
+
+/* Where there is a schema beside a pipeline, the line by which the YAML language server finds it; else "". */
+static const char *schema_line(const char *file)
+{
+    static const char schema[] = "gpipe.schema.json";
+    char path[PATH_MAX + sizeof schema];
+    const char *slash = strrchr(file, '/');
+    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, schema);
+    return access(path, F_OK) ? "" : "# yaml-language-server: $schema=gpipe.schema.json\n";
 }
 
 static bool make_pipeline(const char *name, const char *from, gp_errs *errs)
@@ -117,7 +129,7 @@ static bool make_pipeline(const char *name, const char *from, gp_errs *errs)
     from = from ? from : like(file);
     const gp_blob *b = find(from, errs);
     snprintf(by, sizeof by, " %.*s", PATH_MAX, file);
-    if (!b || !make(file, b, " FILE", by, errs))
+    if (!b || !make(file, schema_line(file), b, " FILE", by, errs))
         return false;
     fprintf(stderr, "gpipe: made '%s' from example '%s'; try: gpipe run %s\n", file, from, file);
     return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
+#include "report/report.h"
 #include "cli/retuner.h"
 
 enum { LOOK_US = 500, FEW = 8 };

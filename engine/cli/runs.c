@@ -9,6 +9,7 @@
 #include "base/plain.h"
 #include "cli/live.h"
 #include "cli/verb.h"
+#include "report/report.h"
 
 enum { RUNS = 256, PIECE = 65536 };
 

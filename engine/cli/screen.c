@@ -11,19 +11,9 @@
 #include "base/memfile.h"
 #include "base/plural.h"
 #include "cli/live.h"
+#include "report/report.h"
 
 enum { LINE = 400, NAME = 24, FILL = 8 };
-
-const char *gp_amount_text(double x, const char *unit, char buf[32])
-{
-    static const char *const thousands[] = { "", "k", "M", "G", "T", "P" };
-    int k = 0;
-    for (; x >= 999.5 && k < 5; k++)
-        x /= 1000;
-    int digits = x >= 99.95 || (!k && x == (double)(int)x) ? 0 : x >= 9.995 ? 1 : 2;
-    snprintf(buf, 32, "%.*f%s%s%s", digits, x, k || *unit ? " " : "", thousands[k], unit);
-    return buf;
-}
 
 const char *gp_duration_text(double s, char buf[32])
 {

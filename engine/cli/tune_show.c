@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/plain.h"
 #include "cli/live.h"
+#include "report/report.h"
 #include "cli/tune.h"
 
 /* ---- the table -------------------------------------------------------- */

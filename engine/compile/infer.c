@@ -282,7 +282,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
     st->writes_from = s->writes_from, st->file_each = s->file_each, st->cooperative = s->cooperative;
     st->each_once = s->each_once;
-    st->writes_all = (s->writes_all || (st->plugin && !st->device)) && !s->fills_device;
+    st->writes_all = (s->writes_all || (st->plugin && (st->kind->run || st->kind->record))) && !s->fills_device;
     st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
     st->reduction = st->kind->reduces ? s->reduction : (gp_reduction){ 0 };
     st->scratch = s->scratch, st->scratch_zero = s->scratch_zero, st->state = s->state, st->table = s->table;

@@ -46,14 +46,16 @@ void gp_own_report_free(gp_own_report *own)
     gp_arena_free(&own->arena);
 }
 
-bool gp_pipeline_print_report(const gp_pipeline *p, gp_outcome outcome, const char *const *set, int nset, FILE *to,
-                              gp_errs *errs)
+bool gp_pipeline_print_report(const gp_pipeline *p, gp_report_form form, gp_outcome outcome, const char *const *set, int nset,
+                              FILE *to, gp_errs *errs)
 {
     GP_C_LOCALE;
     gp_own_report own;
     gp_own_report_make(&own, &(gp_report_files){ .set = set, .nset = nset, .commit = "" }, p, outcome, errs);
     bool ok = own.report;
-    if (ok)
+    if (ok && form == GP_REPORT_TEXT)
+        gp_print_account(to, own.report);
+    else if (ok)
         gp_report_json(own.report, p, &own.about, to);
     gp_own_report_free(&own);
     return ok;

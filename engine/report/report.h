@@ -148,6 +148,11 @@ bool gp_trace_events(const gp_pipeline *p, const gp_trace_part *part, size_t mos
 void gp_trace_begin(gp_json *j);
 void gp_trace_end(gp_json *j, const char *pipeline, int ranks, double from_s, double to_s);
 /* How an event begins (tid 0: of a process), and a whole one that names a process or thread. */
+/* account.c: as text. A line for each stage, segment and engine, and the verdict. */
+void gp_print_account(FILE *to, const gp_report *r);
+/* "1.23 GB", "45.6 k": three digits and a unit of thousands; returns buf. */
+const char *gp_amount_text(double x, const char *unit, char buf[32]);
+
 void gp_trace_head(gp_json *j, const char *ph, int pid, int tid);
 void gp_trace_name(gp_json *j, int pid, int tid, const char *what, const char *name);
 

@@ -1,16 +1,19 @@
 /* host.c - runs a pipeline as `gpipe run` does, with stage kinds of its own, in C:
  * those that are timed, and what Lua stages are measured beside.
  *
- *   host [-t] FILE [PATH=VALUE...]
+ *   host [-t | -p FRAMES] FILE [PATH=VALUE...]
  *
  * Prints `host FRAMES SECONDS` of the run alone, and with -t `stage NAME US` for each
- * host stage: busy microseconds per frame. Every frame must come out. Its kinds:
+ * host stage: busy microseconds per frame. Every frame must come out. With -p it pushes
+ * frames into stage 'in', by a thread, and pulls them from stage 'out': a number into
+ * the first bytes, which must come out. Its kinds:
  *   touch   writes a few bytes of each frame; the rest of a slot stays as it is
  *   sum     takes what touch wrote, and fails the run when that is wrong
  *   nop     does nothing
  *   copy    memcpy
  *   madd    y = 1.5 x + 0.5 for each element of f32 frames
  *   lag     prints `lag P50 P99`, microseconds since the source made the frame */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,8 +162,43 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+typedef struct pusher { gp_input *in; uint64_t frames; } pusher;
+
+static void *push(void *arg)
+{
+    pusher *p = arg;
+    gp_loan l;
+    for (uint64_t i = 0; i < p->frames && gp_push_begin(p->in, &l, -1) == GP_LOAN_OK; i++) {
+        memcpy(l.view.data, &i, sizeof i);
+        gp_push_end(p->in, &l);
+    }
+    gp_push_close(p->in);
+    return NULL;
+}
+
+/* Without a push of its own it runs; else frames go through it. */
+static gp_outcome go(gp_pipeline *p, const gp_run_options *options, uint64_t pushed, gp_errs *errs)
+{
+    pusher from = { pushed ? gp_pipeline_input(p, "in") : NULL, pushed };
+    gp_output *to = pushed ? gp_pipeline_output(p, "out") : NULL;
+    gp_loan l;
+    pthread_t thread;
+    uint64_t seen = 0, wrong = 0;
+    if (!pushed)
+        return gp_pipeline_run(p, options, errs);
+    if (!from.in || !to || !gp_pipeline_start(p, options, errs) || pthread_create(&thread, NULL, push, &from))
+        return GP_ERROR;
+    for (; gp_pull_begin(to, &l, -1) == GP_LOAN_OK; seen++) {
+        wrong |= *(const uint64_t *)l.view.data ^ seen;
+        gp_pull_end(to, &l);
+    }
+    pthread_join(thread, NULL);
+    gp_outcome outcome = gp_pipeline_wait(p);
+    return wrong || seen != pushed ? GP_ERROR : outcome;
+}
+
 /* Runs it, and prints how long that took. False after errors. */
-static bool run(gp_pipeline *p, bool timed, gp_errs *errs)
+static bool run(gp_pipeline *p, bool timed, uint64_t pushed, gp_errs *errs)
 {
     enum { MAX = 64 };
     gp_run_options options = { .timed = timed };
@@ -168,7 +206,7 @@ static bool run(gp_pipeline *p, bool timed, gp_errs *errs)
     gp_stage_status stage[MAX];
     uint64_t frames = 0;
     double start = seconds();
-    gp_outcome outcome = gp_pipeline_run(p, &options, errs);
+    gp_outcome outcome = go(p, &options, pushed, errs);
     double took = seconds() - start;
     int n = gp_accounts(p, account, MAX);
     for (int i = 0; i < n; i++) {
@@ -188,23 +226,25 @@ int main(int argc, char **argv)
 {
     gp_errs errs = { 0 };
     size_t len = 0;
-    bool timed = argc > 1 && !strcmp(argv[1], "-t");
-    char **arg = argv + 1 + timed;
+    bool timed = argc > 1 && !strcmp(argv[1], "-t"), pushes = argc > 2 && !strcmp(argv[1], "-p");
+    int options = pushes ? 2 : timed;
+    uint64_t pushed = pushes ? strtoull(argv[2], NULL, 10) : 0;
+    char **arg = argv + 1 + options;
     const char *file = arg[0];
     char *text = file ? read_text(file, &len) : NULL;
     if (!text) {
         fprintf(stderr, file ? "host: cannot read '%s'\n"
-                             : "usage: host [-t] FILE [PATH=VALUE...]%s\n", file ? file : "");
+                             : "usage: host [-t | -p FRAMES] FILE [PATH=VALUE...]%s\n", file ? file : "");
         return 2;
     }
     gp_registry *registry = gp_registry_create();
     gp_config config = { .registry = registry, .env = { .get = environment },
-                         .set = (const char *const *)arg + 1, .nset = argc - 2 - timed };
+                         .set = (const char *const *)arg + 1, .nset = argc - 2 - options };
     bool ok = gp_register_builtin(registry, &errs);
     for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++)
         ok = gp_register(registry, &kinds[i], &errs);
     gp_pipeline *p = ok ? gp_compile(text, len, file, &config, &errs) : NULL;
-    ok = p && run(p, timed, &errs);
+    ok = p && run(p, timed, pushed, &errs);
     for (int i = 0; i < errs.n; i++)
         gp_err_print(stderr, &errs.e[i], file, text, len, false);
     gp_pipeline_destroy(p);

@@ -169,10 +169,11 @@ class Bench:
         whole, copies = (1e6 / row["frames_per_s"] for row in json.loads(out)["rows"])
         return whole, copies, "copies alone"
 
-    def host(self, file, sets=(), timed=False, cores=None):
-        """A run by the program host: {"host": [frames, seconds], "stage NAME": [us], ...}"""
+    def host(self, file, sets=(), timed=False, cores=None, pushed=0):
+        """A run by the program host, which pushes so many frames: {"host": [frames, seconds], "stage NAME": [us], ...}"""
         program = self.program("host", "host is not built")
-        out, _, _ = self.run([program] + ["-t"] * timed + [file] + list(sets), cores)
+        how = ["-p", str(pushed)] if pushed else ["-t"] * timed
+        out, _, _ = self.run([program] + how + [file] + list(sets), cores)
         return words(out)
 
     def has_gpu(self):

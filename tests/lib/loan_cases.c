@@ -560,10 +560,12 @@ TEST(printed)
              "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n");
     for (int i = 0; i < 2; i++) {
         FILE *f = open_memstream(&text, &n);
-        ck_assert(gp_pipeline_print_plan(r.p, plans[i].form, f, &r.errs) && !fclose(f));
+        ck_assert(gp_pipeline_print_plan(r.p, plans[i].form, NULL, f, &r.errs) && !fclose(f));
         ck_assert_msg(strstr(text, plans[i].has), "%s", text);
         free(text);
     }
+    ck_assert(!gp_pipeline_print_plan(r.p, GP_PLAN_SVG, "{}", stderr, &r.errs));
+    ck_assert_str_eq(r.errs.e[0].at.file, "report");
     const char *const *keys;
     ck_assert(gp_pipeline_meta_keys(r.p, &keys) == 1 && !strcmp(keys[0], "gain"));
     for (int timed = 0; timed < 2; timed++) {
@@ -575,13 +577,18 @@ TEST(printed)
         gp_push_close(r.in);
         gp_outcome outcome = gp_pipeline_wait(r.p);
         ck_assert_int_eq(outcome, GP_DONE);
-        FILE *f = open_memstream(&text, &n);
         const char *set = "vars.n=1";
-        ck_assert(gp_pipeline_print_report(r.p, outcome, &set, 1, f, &r.errs) == timed && !fclose(f));
-        ck_assert_int_eq(r.errs.failed, !timed);
-        if (timed)
-            ck_assert_msg(strstr(text, "\"outcome\": \"done\"") && strstr(text, set), "%s", text);
-        free(text);
+        for (gp_report_form form = GP_REPORT_TEXT; form <= GP_REPORT_JSON; form++) {
+            r.errs = (gp_errs){ .n = 0 };
+            FILE *f = open_memstream(&text, &n);
+            ck_assert(gp_pipeline_print_report(r.p, form, outcome, &set, 1, f, &r.errs) == timed && !fclose(f));
+            ck_assert_int_eq(r.errs.failed, !timed);
+            if (timed && form == GP_REPORT_JSON)
+                ck_assert_msg(strstr(text, "\"outcome\": \"done\"") && strstr(text, set), "%s", text);
+            else if (timed)
+                ck_assert_msg(strstr(text, "no input") && strstr(text, "\n  out ") && strstr(text, "too short"), "%s", text);
+            free(text);
+        }
     }
     gp_pipeline_destroy(r.p);
 }

@@ -185,10 +185,10 @@ bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out);
 /* The keys that it lists under `metadata`, for gp_loan_get; returns how many. The pipeline's. */
 int gp_pipeline_meta_keys(const gp_pipeline *p, const char *const **keys);
 
-/* Writes the plan as `gpipe plan` does: as text, JSON, or an SVG, which the program `dot` of Graphviz draws. False
- * after errors. Any thread. */
+/* Writes the plan as `gpipe plan` does: as text, JSON, or an SVG, which the program `dot` of Graphviz draws, and colors by
+ * `report`, the JSON of a run of it, unless that is NULL. False after errors. Any thread. */
 typedef enum gp_plan_form { GP_PLAN_TEXT, GP_PLAN_JSON, GP_PLAN_SVG } gp_plan_form;
-bool gp_pipeline_print_plan(const gp_pipeline *p, gp_plan_form form, FILE *to, gp_errs *errs);
+bool gp_pipeline_print_plan(const gp_pipeline *p, gp_plan_form form, const char *report, FILE *to, gp_errs *errs);
 
 /* ---- run ------------------------------------------------------------- */
 
@@ -541,10 +541,12 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /*
 void gp_latency(const gp_pipeline *p, gp_hist *out);
 /* Are all frames done, and what was written is being put on disk? */
 bool gp_syncing(const gp_pipeline *p);
-/* Writes what `gpipe run --report FILE.json` does, once a run that was timed is over, which ended so. `set` is what
- * gp_config had. False after errors: there was no frame, or the run was not timed. */
-bool gp_pipeline_print_report(const gp_pipeline *p, gp_outcome outcome, const char *const *set, int nset, FILE *to,
-                              gp_errs *errs);
+/* Writes what `gpipe run --report FILE.json` does, or as text the table and the verdict of `gpipe run -v`, once a run that
+ * was timed is over, which ended so. `set` is what gp_config had. False after errors: there was no frame, or the run was
+ * not timed. */
+typedef enum gp_report_form { GP_REPORT_TEXT, GP_REPORT_JSON } gp_report_form;
+bool gp_pipeline_print_report(const gp_pipeline *p, gp_report_form form, gp_outcome outcome, const char *const *set, int nset,
+                              FILE *to, gp_errs *errs);
 
 /* Bytes that each thread of a kernel has for its local variables on the CPU back end;
  * CUDA allows half. */

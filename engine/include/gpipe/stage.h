@@ -306,8 +306,8 @@ struct gp_shape {
     int64_t writes_from;   /* of a path with %05d: the first number it writes; INT64_MAX:
                               only numbers that no file has yet */
     bool cooperative;      /* record() launches kernels whose gp_source says so */
-    bool writes_all;       /* record() writes every element of its outputs, in the rows that it makes. So has the run()
-                              of a plug-in to, whatever this says. The engine fills the outputs of the first whole
+    bool writes_all;       /* record() writes every element of its outputs, in the rows that it makes. So have record()
+                              and run() of a plug-in to, whatever this says. The engine fills the outputs of the first whole
                               frame, and of the first few shapes where frames differ, with a pattern and looks for it
                               after (in samples, of a large one): an element that was not written is an error. For that,
                               record() may be called several times for a frame, unless its frames take turns. run() is

@@ -9,7 +9,7 @@
 and outputs, threads, frames without a copy, changes while it runs. `stages` has the kinds of stages that a pipeline may
 use, with their options: print(gpipe.stages()), print(gpipe.stages()["blur"]). In a shell 'gpipe help python' has the
 rest, and 'gpipe help' says what else there is, as 'gpipe help yaml' on the keys of a pipeline."""
-import gc, json, math, operator, os, select, threading, time, weakref
+import gc, html, json, math, operator, os, select, threading, time, weakref
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 import numpy as np
 from . import _dlpack
@@ -18,7 +18,7 @@ from ._engine import Compiled, Error, GpipeWarning, Message, Stopped, lib, setti
 from ._engine import kinds as _kinds, text as _text, warn as _warn
 
 __all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Kind", "Loan", "Message", "Output", "Pipeline", "Plan",
-           "Stopped", "run", "stages"]
+           "Report", "Stopped", "run", "stages"]
 
 _OK, _TIMEOUT, _END, _PAUSED = (getattr(lib, "GP_LOAN_" + x) for x in ("OK", "TIMEOUT", "END", "PAUSED"))
 _SLICE_NS = 100_000_000                                # no wait is longer, so that Ctrl-C is seen
@@ -104,6 +104,34 @@ class Plan:
             return self.svg()
         except Error:
             return None
+
+
+class Report(Dict[str, Any]):
+    """Where the time of a run went: a dict, as 'gpipe run --report' writes it. str() is the table of its stages and the
+    verdict; a notebook shows these above the plan, which is colored by how busy all was, where Graphviz is there."""
+
+    def __init__(self, compiled, outcome):
+        self._compiled, self._json = compiled, compiled.report(outcome, lib.GP_REPORT_JSON)
+        self.text: str = compiled.report(outcome, lib.GP_REPORT_TEXT)
+        super().__init__(json.loads(self._json))
+
+    def __str__(self):
+        return self.text
+
+    def svg(self) -> str:
+        """The plan, colored. An Error where there is no Graphviz."""
+        return self._compiled.plan(lib.GP_PLAN_SVG, self._json)
+
+    def _repr_html_(self):
+        drawing = ""
+        try:
+            drawing = self.svg()
+        except Error:
+            pass
+        return f"<pre>{html.escape(self.text)}</pre>{drawing[max(drawing.find('<svg'), 0):]}"
+
+    def __reduce__(self):                              # what is elsewhere is its numbers
+        return dict, (dict(self),)
 
 
 class Kind:
@@ -464,6 +492,10 @@ class Input(_Port):
         """Anything that NumPy takes as it is, or DLPack has for the host, in this port's type."""
         given = a
         if not isinstance(a, np.ndarray):
+            if hasattr(a, "__dlpack_device__") and a.__dlpack_device__()[0] == _dlpack.CUDA:
+                raise TypeError(f"'{self.name}' takes arrays in the host's memory, and this one is on GPU "
+                                f"{a.__dlpack_device__()[1]}: push a.cpu() (PyTorch), a.get() (CuPy) or numpy.asarray(a), "
+                                "or copy it into a slot of a stage with 'memory: device', which begin() lends")
             known = hasattr(a, "__array__") or hasattr(a, "__array_interface__")
             a = np.from_dlpack(a) if not known and hasattr(a, "__dlpack__") else np.asarray(a)
         if np.ma.is_masked(given):
@@ -679,7 +711,9 @@ class Pipeline:
         self._held_up = ffi.callback("void(void *, bool, gp_errs *)", lambda _, ends, who: ref()._note_held_up(who))
         self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure, "held_up": self._held_up})
         self._names, self._open, self._lock = {}, set(), threading.Condition()
-        self._thread = self._next = self._retuner = self._outcome = None
+        self._thread = self._next = self._outcome = None
+        self._retuned = threading.Event()              # Ctrl-C in join() has CPython 3.11 take a thread for ended
+        self._retuned.set()
         self._at, self._firm, self._stopping, self._setting = 0, True, 0, threading.Lock()
         self.inputs: Dict[str, Input] = _Named()
         self.outputs: Dict[str, Output] = _Named()
@@ -705,11 +739,11 @@ class Pipeline:
         are under way count as cancelled."""
         return self._plan.accounts()
 
-    def report(self) -> dict:
-        """After a run with measure=True: where the time went, and the verdict, as 'gpipe run --report' has them."""
+    def report(self) -> Report:
+        """After a run with measure=True: where the time went, and the verdict."""
         if self._thread or self._outcome is None:
             raise RuntimeError("a report is of a run that is over")
-        return self._plan.report(self._outcome)
+        return Report(self._plan, self._outcome)
 
     # -- a run --
 
@@ -831,7 +865,7 @@ class Pipeline:
             return
         for port in self._ports():
             (lib.gp_pipeline_input if port._writes else lib.gp_pipeline_output)(next.c, port.name.encode())
-        errs, ready, went = next.errs(), threading.Event(), []
+        errs, ready, done, went = next.errs(), threading.Event(), threading.Event(), []
         pause = ffi.callback("gp_pause *", lambda _: (ready.set(), True)[1])
         options = ffi.new("gp_run_options *", self._options[0])
         options.pause = pause
@@ -839,19 +873,22 @@ class Pipeline:
         def retune():
             next.keep(was, pause, options)
             went.append(lib.gp_pipeline_retune(next.c, was.c, options, errs.c))
+            with self._lock:
+                if not went[0] and self._next is next:
+                    self._next = None
+                self._lock.notify_all()
             ready.set()
+            done.set()
 
-        self._next = next
-        self._retuner = threading.Thread(target=retune, name="gpipe set", daemon=True)
-        self._retuner.start()
+        self._next, self._retuned = next, done
+        threading.Thread(target=retune, name="gpipe set", daemon=True).start()
         ready.wait()
         shallower = any(a < b for a, b in zip(next.depths(), was.depths()))
         while not went:
-            self._retuner.join(0.01)
+            done.wait(0.01)
             if shallower and was.has_frames():         # this thread may have to pull them first
                 break
         if went and not went[0]:
-            self._next = None
             errs.raise_if(errs.c.failed)
             raise Stopped()
 
@@ -864,9 +901,7 @@ class Pipeline:
                     raise TimeoutError("the change before has not happened yet: it waits for loans to end, or for "
                                        "outputs to be pulled")
                 self._lock.wait(0.001)
-        if self._retuner:
-            self._retuner.join()
-        self._retuner = None
+        self._retuned.wait()
 
     def __exit__(self, kind, error, where):
         level, interrupted = int(kind is not None), None
@@ -926,7 +961,7 @@ class Pipeline:
                 while lib.gp_pull_begin(port._c, c, 0) == _OK:
                     lib.gp_pull_end(port._c, c)
                     moved = True
-            with self._lock:                           # Ctrl-C in join() has CPython 3.11 take the thread for ended
+            with self._lock:                           # no join(): see _retuned
                 if not moved and not self._over:
                     self._lock.wait(0.001 if self.outputs else 0.1)
         self._warn_held_up()

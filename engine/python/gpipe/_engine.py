@@ -1,7 +1,7 @@
 """The library: its errors as exceptions, its kinds, a pipeline compiled."""
 import ctypes, importlib.metadata, json, os, sys, time, warnings
 from dataclasses import dataclass
-from typing import Optional
+from typing import List, Optional, Tuple
 from ._declared import ffi
 
 _here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
@@ -23,7 +23,7 @@ class Message:
     file: Optional[str]
     line: Optional[int]
     column: Optional[int]
-    notes: tuple
+    notes: Tuple[str, ...]
     shown: str
 
     def __str__(self):
@@ -33,6 +33,12 @@ class Message:
 class Error(Exception):
     """The pipeline is not valid, or its run failed. `messages` are all that is wrong; `code`, `text`, `file`, `line`,
     `column` are those of the first error."""
+    messages: List[Message]
+    code: Optional[str]
+    text: Optional[str]
+    file: Optional[str]
+    line: Optional[int]
+    column: Optional[int]
 
     def __init__(self, messages):
         self.messages = list(messages)
@@ -239,20 +245,20 @@ class Compiled:
         lib.gp_pipeline_lint(self.c, ffi.NULL, errs.c)
         return errs.messages()
 
-    def plan(self, form):
-        errs = self.errs()
-        ok = []
-        out = printed(lambda f: ok.append(lib.gp_pipeline_print_plan(self.c, form, f, errs.c)))
+    def plan(self, form, report=None):
+        errs, ok = self.errs(), []
+        report = ffi.NULL if report is None else report.encode()
+        out = printed(lambda f: ok.append(lib.gp_pipeline_print_plan(self.c, form, report, f, errs.c)))
         errs.raise_if(not ok[0])
         return out
 
-    def report(self, outcome):
+    def report(self, outcome, form):
         errs, ok = self.errs(), []
         sets = ffi.new("char *[]", self.set + [ffi.NULL])
         out = printed(lambda f: ok.append(lib.gp_pipeline_print_report(
-            self.c, outcome, ffi.cast("const char *const *", sets), len(self.set), f, errs.c)))
+            self.c, form, outcome, ffi.cast("const char *const *", sets), len(self.set), f, errs.c)))
         errs.raise_if(not ok[0])
-        return json.loads(out)
+        return out
 
     def accounts(self):
         n = lib.gp_accounts(self.c, ffi.NULL, 0)

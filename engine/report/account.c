@@ -5,9 +5,20 @@
 #include <string.h>
 #include "base/plural.h"
 #include "base/plain.h"
-#include "cli/live.h"
+#include "report/report.h"
 
 enum { NAME = 24 };
+
+const char *gp_amount_text(double x, const char *unit, char buf[32])
+{
+    static const char *const thousands[] = { "", "k", "M", "G", "T", "P" };
+    int k = 0;
+    for (; x >= 999.5 && k < 5; k++)
+        x /= 1000;
+    int digits = x >= 99.95 || (!k && x == (double)(int)x) ? 0 : x >= 9.995 ? 1 : 2;
+    snprintf(buf, 32, "%.*f%s%s%s", digits, x, k || *unit ? " " : "", thousands[k], unit);
+    return buf;
+}
 
 /* "850 ns", "12.3 us", "1.24 ms": three digits. */
 static const char *span(int64_t ns, char buf[32])
