@@ -298,13 +298,18 @@ void gp_print_summary(gp_ranks *us, const gp_pipeline *p, double s, gp_outcome o
         say_summary(a, n, s, outcome, status, verdict);
     for (int i = 0; i < n && !gp_says_json(); i++) {
         double rate = s > 0 ? (double)gp_frames_done(&a[i], 1) / s : 0;
-        char faulty[40] = "";
+        char faulty[40] = "", why[80] = "";
+        if (a[i].late && a[i].full)
+            snprintf(why, sizeof why, " (%" PRIu64 " late, %" PRIu64 " for lack of room)", a[i].late, a[i].full);
+        else if (a[i].late || a[i].full)
+            snprintf(why, sizeof why, a[i].late ? " (%" PRIu64 " late)" : " (%" PRIu64 " for lack of room)",
+                     a[i].late + a[i].full);
         if (a[i].faulty)
             snprintf(faulty, sizeof faulty, " (%" PRIu64 " faulty)", a[i].faulty);
         fprintf(stderr, "gpipe: %s%s%" PRIu64 " frame%s in, %" PRIu64 " out, %" PRIu64
-                " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled%s in %.3f s (%.*f frames/s)\n",
+                " dropped%s, %" PRIu64 " failed, %" PRIu64 " cancelled%s in %.3f s (%.*f frames/s)\n",
                 n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, gp_plural((int64_t)a[i].in), a[i].out, a[i].dropped,
-                a[i].failed, a[i].cancelled, faulty, s, rate > 0 && rate < 10 ? 2 : 0, rate);
+                why, a[i].failed, a[i].cancelled, faulty, s, rate > 0 && rate < 10 ? 2 : 0, rate);
     }
     gp_counters_free(&now);
 }

@@ -113,7 +113,8 @@ typedef enum gp_depth_why {
     GP_DEPTH_BY_DEFAULT, GP_DEPTH_BY_SMALL,      /* the default of frames; of small ones */
     GP_DEPTH_BY_BESIDE, GP_DEPTH_BY_SCARCE,      /* fewer: beside large frames or long work, or as memory is scarce */
     GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS,      /* more, which these need; */
-    GP_DEPTH_BY_LAUNCHES                         /* ... or of small frames, so that a launch takes many */
+    GP_DEPTH_BY_LAUNCHES,                        /* ... or of small frames, so that a launch takes many */
+    GP_DEPTH_BY_QUEUE                            /* one: what waits is in a queue before it, see leaky.c */
 } gp_depth_why;
 
 /* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window
@@ -235,6 +236,12 @@ static inline bool gp_deps_code(const gp_stage *s)
 
 /* carry.c: is it the stage that makes a carried buffer? */
 bool gp_is_carry(const gp_stage *st);
+
+/* leaky.c: is it the stage before an input that does not wait? It takes each frame at once, and is a source for those
+ * behind it. And which frames does it drop? */
+typedef enum gp_when_full { GP_WHEN_FULL_WAIT, GP_WHEN_FULL_DROP_NEWEST, GP_WHEN_FULL_DROP_OLDEST } gp_when_full;
+bool gp_is_leaky(const gp_stage *st);
+gp_when_full gp_leaky_when(const gp_stage *st);
 
 /* Is what it makes in the memory of the device, where that is not the host's? */
 static inline bool gp_stage_makes_on_device(const gp_stage *s)

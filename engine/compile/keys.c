@@ -44,6 +44,8 @@ const gp_opt gp_stage_keys[] = {
     { KEY("workers", INT), .def = "auto", .min = 1, .max = 1024, .help = "threads of a stage on the host" },
     { KEY("priority", ENUM), .choices = "high|normal|low",
       .help = "whether its work comes before or behind that of others, on the GPU and on a core" },
+    { KEY("when_full", ENUM), .def = "wait", .choices = "wait|drop-newest|drop-oldest",
+      .help = "on the host: when frames come faster than it takes them, those before it wait, or some are dropped" },
     { KEY("zero", BOOL), .help = "outputs are 0 before the stage runs" },
     { KEY("on_hole", ENUM), .choices = "reset|splice", .help = "after a missing frame: start anew, or go on" },
     { KEY("on_error", ENUM), .choices = "stop|drop", .help = "when a frame fails in this stage of the host" },

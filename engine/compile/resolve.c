@@ -427,11 +427,13 @@ void gp_find_sources(gp_arena *a, gp_graph *g)
             if (from >= 0 && set[from] != set[i])
                 set[i] = set[i] < 0 ? set[from] : join(&s, set[i], set[from]);
         }
-        if (set[i] < 0) {
+        bool source = set[i] < 0;
+        st->sources = source ? NULL : s.v[set[i]];
+        if (source || gp_is_leaky(st)) {
             set[i] = new_set(&s);
             s.v[set[i]][i / 32] |= 1u << i % 32;
         }
-        st->sources = s.v[set[i]];
+        st->sources = source ? s.v[set[i]] : st->sources;
     }
 }
 
@@ -570,6 +572,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         bool rated = gp_rates(a, r->graph, errs);
         if (rated && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        gp_leaky_check(r->graph, errs);
         gp_devices_check(a, r->graph, errs);
         gp_managed_check(r->graph, errs);
         gp_devices_drop_unused(r);

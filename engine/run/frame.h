@@ -14,8 +14,11 @@ typedef struct gp_taskrt gp_taskrt;
 typedef struct gp_worker_view gp_worker_view;
 typedef struct gp_ringrt gp_ringrt;
 
-/* Absent: a row that a partial frame lacks, where rows became frames; no account counts it. */
-typedef enum gp_hole { GP_NO_HOLE, GP_HOLE_ABSENT, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
+/* Absent: a row that a partial frame lacks, where rows became frames; no account counts it. Late, full: dropped, as it
+ * was older than its deadline, or as whoever was to take it had no room (leak.c). */
+typedef enum gp_hole {
+    GP_NO_HOLE, GP_HOLE_ABSENT, GP_HOLE_DROPPED, GP_HOLE_LATE, GP_HOLE_FULL, GP_HOLE_FAILED, GP_HOLES
+} gp_hole;
 
 static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
 {

@@ -216,6 +216,13 @@ static void settle(gp_actorrt *p, uint64_t first, int n)
     }
 }
 
+/* Is what cannot go on a loss of its own branch alone? */
+static bool ends_alone(const gp_actorrt *p)
+{
+    const gp_stage *st = p->stage;
+    return st->on_error == GP_ON_ERROR_DROP && st->max_dropped < 0 && st->max_part < 0 && gp_actor_is_behind_leak(p);
+}
+
 /* Publishes what is next, now that frames [from, from + done) are handed in; call with the lock. */
 static void hand_over(gp_actorrt *p, uint64_t from, int done)
 {
@@ -240,7 +247,9 @@ static void hand_over(gp_actorrt *p, uint64_t from, int done)
     if (first + (uint64_t)n < next && h->handed[at] == HANDED_FAILED) {
         h->end = first + (uint64_t)n;
         atomic_store(&h->ended, true);
-        gp_run_fail(p->run, &h->by[at]->errs);
+        p->broke = ends_alone(p) && !gp_frame_drop_or_fail(h->by[at]);
+        if (!p->broke)
+            gp_run_fail(p->run, &h->by[at]->errs);
         gp_actor_failed(p, h->end);
     }
     if (p->stage->workers > 1)
@@ -679,7 +688,7 @@ void gp_host_leave(gp_threadrt *t)
     uint64_t head = atomic_load(&h->head);
     if (k->finish)
         gp_host_await_ranks(p);
-    bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
+    bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2 && !p->broke;
     bool early = p->nin > 1 || h->end != GP_UNKNOWN;
     /* While this one waits for other ranks, they may wait for those behind it to end. */
     bool first = clean && p->together && p->nout;

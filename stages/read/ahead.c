@@ -1,4 +1,4 @@
-/* ahead.c - a stream that does not wait (`when_full: drop`), see reader.h.
+/* ahead.c - a stream that does not wait (`when_full: drop-newest`), see reader.h.
  *
  * A thread reads frames into a queue, as long as the stream gives any; the stage takes them out, as it has room. A
  * frame that comes while the queue is full is dropped, whole, and keeps its number: the next one that finds room says

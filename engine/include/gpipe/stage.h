@@ -529,6 +529,10 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* For sinks, before they write to a pipe or socket. 1: up to PIPE_BUF bytes can be written now, and before any more it is
+ * called again; 0: the run ends without this reader, return GP_STOPPED; -1: others wait for this stage, too (no
+ * 'when_full'), and it may write as much as it likes. */
+int gp_wait_for_reader(gp_call *c, int fd);
 /* For a stage with several workers: waits until all frames before that of this call are done. False: one of them was
  * the end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);
