@@ -269,7 +269,7 @@ int gp_wait_for_reader(gp_call *c, int fd)
     int was = atomic_load(&t->doing);
     struct pollfd p = { .fd = fd, .events = POLLOUT };
     int64_t since = gp_measure_now(t->run);
-    while (atomic_load(&t->run->level) < 2 && !poll(&p, 1, 0)) {
+    for (bool waits = true; atomic_load(&t->run->level) < 2 && !poll(&p, 1, 0) && waits; waits = fd >= 0) {
         atomic_store(&t->actor->outside, true);
         atomic_store(&t->doing, GP_DOING_IDLE);
         poll(&p, 1, TICK_MS);

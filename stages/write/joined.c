@@ -396,7 +396,9 @@ static bool finish_process(gp_writer *w, gp_call *c)
 {
     char why[GP_WHY];
     gp_process_hang_up(w->process);
-    gp_process_has_ended(w->process, true);
+    for (int go = 1; !gp_process_has_ended(w->process, go < 0);)
+        if (!(go = gp_wait_for_reader(c, -1)))
+            return true;               /* close_writer() stops it */
     int unread = gp_process_unread(w->process);
     if (ended_well(w, unread, why)) {
         if (unread < 0)

@@ -531,7 +531,7 @@ bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
 /* For sinks, before they write to a pipe or socket. 1: up to PIPE_BUF bytes can be written now, and before any more it is
  * called again; 0: the run ends without this reader, return GP_STOPPED; -1: others wait for this stage, too (no
- * 'when_full'), and it may write as much as it likes. */
+ * 'when_full'), and it may write as much as it likes. With fd -1 it only waits a while. */
 int gp_wait_for_reader(gp_call *c, int fd);
 /* For a stage with several workers: waits until all frames before that of this call are done. False: one of them was
  * the end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
