@@ -142,7 +142,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
         }
         if (s == GP_END || s == GP_STOPPED)
             gp_reader_over(r, f[i].index);
-        if ((s == GP_FAILED || s == GP_DROP) && i + 1 < n)
+        if ((s == GP_FAILED || s == GP_DROP || s == GP_LOST) && i + 1 < n)
             f[i + 1].status = GP_AGAIN;
         if (s != GP_OK)
             break;

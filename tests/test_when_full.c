@@ -102,6 +102,7 @@ TEST_LOOP(drops, 0, 2)
     ck_assert_uint_eq(a->in, 300u + (_i != 0));
     ck_assert_uint_ge(a->dropped, 300 - ROOM);
     ck_assert_uint_eq(a->in, a->out + a->dropped);
+    ck_assert_uint_eq(a->lost, a->dropped);
     ck_assert_uint_eq(a->failed + a->cancelled, 0);
     ck_assert_int_eq(io_files("out"), (int)a->out);
     for (int i = 0; i < (int)a->in; i++)
@@ -203,6 +204,7 @@ TEST_LOOP(stopped, 1, 3)
     ck_assert_msg(r.outcome == (_i == 1 ? GP_DRAINED : GP_NOT_DRAINED) || r.outcome == GP_DRAINED, "%d", (int)r.outcome);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->cancelled);
     ck_assert_uint_gt(a->dropped, 0);
+    ck_assert_uint_eq(a->lost, a->dropped);
     ck_assert_int_eq(io_files("out"), (int)a->out);
 }
 

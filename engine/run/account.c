@@ -135,6 +135,7 @@ void gp_account_take(gp_accountrt *l, gp_accountrt *from)
     atomic_store(&l->dropped, atomic_load(&from->dropped));
     atomic_store(&l->failed, atomic_load(&from->failed));
     atomic_store(&l->late, atomic_load(&from->late));
+    atomic_store(&l->missed, atomic_load(&from->missed));
     atomic_store(&l->full, atomic_load(&from->full));
     atomic_store(&l->lost, atomic_load(&from->lost));
     atomic_store(&l->faulty, atomic_load(&from->faulty));
@@ -240,7 +241,7 @@ static void add_to_tally(gp_tally *t, const gp_entry *e)
     t->counted += counted;
     t->failed += failed;
     t->dropped += !counted && !failed && e->n;
-    t->late += e->n == GP_HOLE_LATE;
+    t->late += e->n == GP_HOLE_LATE, t->lost += e->n == GP_HOLE_LOST;
 }
 
 static void fold(gp_accountrt *l)
@@ -408,8 +409,12 @@ static void count(gp_accountrt *l, uint64_t n, gp_tally t)
         atomic_fetch_add(&l->dropped, dropped);
     if (failed)
         atomic_fetch_add(&l->failed, failed);
-    if (t.late && l->all != GP_HOLE_FAILED)
+    if (l->all == GP_HOLE_FAILED)
+        return;
+    if (t.late)
         atomic_fetch_add(&l->late, t.late);
+    if (t.lost)
+        atomic_fetch_add(&l->missed, t.lost);
 }
 
 /* Counts the folded frames of which `is` holds; it holds for all or none of those with one tally. */
@@ -593,7 +598,7 @@ void gp_buffer_lost(const gp_run *run, const gp_buffer *buffer, uint64_t f)
             if (!hole || (e && e->n & COUNTED) || !is_lost(l, k))
                 continue;
             atomic_fetch_add(hole == GP_HOLE_FAILED ? &l->failed : &l->dropped, 1);
-            atomic_fetch_add(&l->late, hole == GP_HOLE_LATE);
+            atomic_fetch_add(&l->late, hole == GP_HOLE_LATE), atomic_fetch_add(&l->missed, hole == GP_HOLE_LOST);
             set_mark(l, k, hole, true);
         }
         pthread_mutex_unlock(&l->lock);

@@ -367,7 +367,7 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' failed in frame %llu and does not say why",
                 st->name, frame);
     else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
-                    || s < GP_OK || s > (st->to_rank ? GP_ABSENT : GP_AGAIN))) {
+                    || s < GP_OK || s > GP_LOST || (s == GP_ABSENT && !st->to_rank) || (s == GP_LOST && st->nin))) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which "
                 "it may not return", st->name, frame, (int)s);
         fr->status = GP_FAILED;

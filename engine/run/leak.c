@@ -222,7 +222,8 @@ static void count_rest(struct gp_leakrt *l)
 {
     atomic_fetch_add(&l->account->failed, l->holes[GP_HOLE_FAILED]);
     atomic_fetch_add(&l->account->late, l->holes[GP_HOLE_LATE]);
-    atomic_fetch_add(&l->account->dropped, l->holes[GP_HOLE_DROPPED] + l->holes[GP_HOLE_LATE]);
+    atomic_fetch_add(&l->account->missed, l->holes[GP_HOLE_LOST]);
+    atomic_fetch_add(&l->account->dropped, l->holes[GP_HOLE_DROPPED] + l->holes[GP_HOLE_LATE] + l->holes[GP_HOLE_LOST]);
 }
 
 void gp_leak_thread(gp_threadrt *t)

@@ -336,9 +336,9 @@ typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
 /* Where a walk last came by a stage, see account.c: which walk, at which firing, with which part of its rows. */
 struct gp_step { uint64_t walk, firing, i, m; };
 
-/* How many of the frames that share a tally have each kind of mark, see account.c; late: of those dropped; done: they
- * are counted. */
-typedef struct gp_tally { uint64_t dropped, failed, counted, late; bool done; } gp_tally;
+/* How many of the frames that share a tally have each kind of mark, see account.c; late, lost: of those dropped; done:
+ * they are counted. */
+typedef struct gp_tally { uint64_t dropped, failed, counted, late, lost; bool done; } gp_tally;
 
 /* What became of the frames of one source. Any thread; no allocation per frame. */
 typedef struct gp_accountrt {
@@ -359,7 +359,7 @@ typedef struct gp_accountrt {
     bool closed;               /* nothing is counted any more */
     bool cut;                  /* of a stage before an input that does not wait: its reader ended before what it has */
     _Atomic uint64_t in, out, dropped, failed;
-    _Atomic uint64_t late, full;       /* of those dropped: for these reasons, see gp_hole */
+    _Atomic uint64_t late, missed, full;       /* of those dropped: for these reasons, see gp_hole; missed: those lost */
     _Atomic uint64_t lost;     /* came and were dropped before they had a number: in none of these */
     _Atomic uint64_t faulty;   /* beside these, see gp_frame_faulty() */
 } gp_accountrt;

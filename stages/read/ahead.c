@@ -119,7 +119,7 @@ gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
         return (gp_came){ .status = GP_FAILED, .error = bad, .none = true };
     a->begun = true;
     if (take_lost(a))
-        return (gp_came){ .status = GP_DROP };
+        return (gp_came){ .status = GP_LOST };
     if (first && !gp_wait_fd(c, a->there_fd))
         return (gp_came){ .status = GP_STOPPED };
     if (eventfd_read(a->there_fd, &one))

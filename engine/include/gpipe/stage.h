@@ -497,6 +497,7 @@ typedef enum gp_status {
                        done yet; those before it are, then run() is called again */
     GP_ABSENT,      /* of a stage that says to_rank: another rank has this frame. It becomes a hole that no account
                        counts */
+    GP_LOST,        /* of a source: the frame never came, or there was no room for it. As GP_DROP, but it counts as lost */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
