@@ -1,4 +1,5 @@
-/* test_leaky.c - inputs that do not wait (`when_full: drop-oldest`): what is beside them gets all frames, at any time. */
+/* test_leaky.c - inputs that do not wait (`when_full: drop-oldest`): what is beside them gets all frames, at any time. And
+ * frames that come too late for a stage (`deadline`). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -303,6 +304,48 @@ TEST(pauses)
         ck_assert_uint_eq(a[OF_QUEUE].in, a[OF_QUEUE].out + a[OF_QUEUE].full);
     }
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
+}
+
+static const struct { const char *top, *view; int late; } deadlines[] = {
+    { "", ", deadline: 1h", 0 }, { "", ", deadline: 1ns", FRAMES }, { "deadline: 1ns\n", "", FRAMES },
+    { "deadline: 1ns\n", ", deadline: 0s", 0 }, { "", ", deadline: 1ns, workers: 3", FRAMES },
+    { "deadline: 1h\n", ", workers: 3", 0 },
+};
+
+/* All frames are older than a nanosecond when they are taken, and none is older than an hour. What is beside the stage
+ * gets them all the same. */
+TEST_LOOP(late, 0, sizeof deadlines / sizeof *deadlines)
+{
+    char *y = format("%sbuffers: {x: {dtype: i32, shape: [4, 256]}}\nstages:\n  - {use: read, path: frames.raw, out: x}\n"
+                     "  - {use: write, path: more.raw, in: x%s}\n", deadlines[_i].top, deadlines[_i].view);
+    size_t bytes = 0;
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, NULL, NULL);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
+    adds_up(&r.account[0]);
+    ck_assert_uint_eq(r.account[0].in, FRAMES);
+    ck_assert_uint_eq(r.account[0].late, deadlines[_i].late);
+    ck_assert_uint_eq(r.account[0].dropped, deadlines[_i].late);
+    free(pipe_read(io_dir, "more.raw", &bytes));
+    ck_assert_uint_eq(bytes, (size_t)(FRAMES - deadlines[_i].late) * WORDS * 4);
+}
+
+/* The time in a queue counts: frame 0 is late once it is let go, and so are those behind it; of the two branches only the
+ * one with the deadline lacks them, and all count as late for the source. */
+TEST(late_in_a_queue)
+{
+    char *y = format("depth: 3\nbuffers: {x: {dtype: i32, shape: [4, 256]}, y: {like: x}}\nstages:\n"
+                     "  - {use: read, path: frames.raw, out: x}\n  - {use: write, path: all.raw, in: x}\n"
+                     "  - {name: hold, use: lua, script: hold.lua, in: x, out: y, when_full: drop-newest}\n"
+                     "  - {use: write, path: 'out/%%d.raw', durable: none, in: y, deadline: 1ns}\n");
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, let_go, NULL);
+    gp_account a = account(&r, OF_QUEUE);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.failed, "%s", io_error(&r));
+    kept_all(&r);
+    adds_up(&a);
+    ck_assert_uint_eq(a.full, FRAMES - DEPTH);
+    ck_assert_uint_eq(a.late, DEPTH);
+    ck_assert_uint_eq(a.out, 0);
+    ck_assert_int_eq(io_files("out"), 0);
 }
 
 TEST_SUITE(leaky, set_up, io_tear_down, 0)

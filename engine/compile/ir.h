@@ -185,6 +185,7 @@ typedef struct gp_stage {
     int64_t busy_ns;           /* as shape() said, and */
     int most_workers;          /* ... this; 0: any number */
     bool zero;                 /* zero: true */
+    int64_t deadline_ns;       /* host: most of the age of a frame that it takes; 0: any */
     gp_on_hole on_hole;
     gp_on_error on_error;      /* host */
     int64_t max_dropped;       /* frames that it may drop because they failed; or */
@@ -300,6 +301,8 @@ typedef struct gp_graph {
     int streams;               /* 0: auto */
     int batch;                 /* 0: auto */
     int64_t batch_wait_ns;     /* how long a launch may wait to fill its batch */
+    int64_t deadline_ns;       /* of stages that say none; 0: none */
+    bool deadlines;            /* some stage has one */
     int64_t latency_ns;        /* most of a frame, from its source to its end, that launches are chosen for; 0: any */
     gp_launch_mode launch;
     gp_sync sync;

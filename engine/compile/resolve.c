@@ -244,6 +244,8 @@ static void read_top(gp_resolving *r)
             AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: "
                "leave out one of them");
     }
+    if ((n = top(r, "deadline")) && gp_read_time(&r->read, n, &g->deadline_ns) && g->deadline_ns < 0)
+        AT(r, n->at, "'deadline' must be 0 (none) or more");
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
     const char *resume = (n = top(r, "resume")) ? gp_read_text(&r->read, n) : NULL;
@@ -307,6 +309,19 @@ static void read_on_error(gp_resolving *r, gp_rstage *st)
         gp_read_int(&r->read, n, 0, INT64_MAX, &st->s.max_dropped);
 }
 
+static void read_deadline(gp_resolving *r, gp_rstage *st)
+{
+    const gp_node *n = stage_key(r, st, "deadline");
+    bool may = !st->s.device && st->s.nin && st->s.kind->run && !st->s.regroups && !r->body && !st->s.kind->collective
+            && !gp_is_leaky(&st->s);
+    st->s.deadline_ns = may ? r->graph->deadline_ns : 0;
+    if (n && !may)
+        no_effect(r, n, st, !st->s.nin ? "is a source" : "does not run on the host; give it to one behind it that does");
+    else if (n && gp_read_time(&r->read, n, &st->s.deadline_ns) && st->s.deadline_ns < 0)
+        AT(r, n->at, "'deadline' must be 0 (none) or more");
+    r->graph->deadlines |= st->s.deadline_ns > 0;
+}
+
 static void read_stage(gp_resolving *r, gp_rstage *st)
 {
     const gp_kind *k = st->s.kind;
@@ -363,6 +378,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
             no_effect(r, n, st, "writes all of its output");
     }
     read_on_error(r, st);
+    read_deadline(r, st);
     if ((n = stage_key(r, st, "shard"))) {
         st->s.shard_at = n->at;
         if (st->s.nin)

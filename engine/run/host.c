@@ -425,7 +425,8 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
 static void date(const gp_actorrt *p, gp_worker_view *wv, int n)
 {
     struct timespec now = { 0 };
-    int64_t born = p->run->options.timed || p->run->graph->latency_ns ? gp_now_ns() : 0;
+    const gp_run *run = p->run;
+    int64_t born = run->options.timed || run->graph->latency_ns || run->graph->deadlines ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
         bool before = born && wv->age[i].born_ns && wv->age[i].born_ns < born;
         wv->age[i] = (gp_age){ .born_ns = before ? wv->age[i].born_ns : born };
