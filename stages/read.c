@@ -142,7 +142,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
         }
         if (s == GP_END || s == GP_STOPPED)
             gp_reader_over(r, f[i].index);
-        if ((s == GP_FAILED || s == GP_DROP) && i + 1 < n)
+        if ((s == GP_FAILED || s == GP_DROP || s == GP_LOST) && i + 1 < n)
             f[i + 1].status = GP_AGAIN;
         if (s != GP_OK)
             break;
@@ -160,7 +160,8 @@ static bool finish(gp_call *c)
         gp_process_tell_well(r->process, r->o->path, r->o->at, c->errs);
     if (n)
         gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s': %llu frame%s came when there was no room, and %s dropped "
-                "('when_full: drop')", r->o->path, (unsigned long long)n, gp_plural((int64_t)n), n > 1 ? "were" : "was");
+                "('when_full: drop-newest')", r->o->path, (unsigned long long)n, gp_plural((int64_t)n),
+                n > 1 ? "were" : "was");
     return true;
 }
 
@@ -209,9 +210,9 @@ static const gp_opt options[] = {
     { GP_BOOL(gp_read_opts, reopen),
       .help = "a FIFO: when its writer has closed it, wait for the next one; writers come one after "
               "another, as a FIFO does not tell two apart that have it open at once" },
-    { GP_ENUM(gp_read_opts, when_full), .def = "wait", .choices = "wait|drop",
+    { GP_ENUM(gp_read_opts, when_full), .def = "wait", .choices = "wait|drop-newest",
       .help = "a FIFO, stdin: what to do when there is no room for a frame: wait, and let the writer wait; or go on "
-              "reading and drop it: it counts as dropped and has no number" },
+              "reading and drop it: it counts as dropped, and is a hole" },
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
     { GP_ENUM(gp_read_opts, header), .def = "auto", .choices = "auto|yes|no",

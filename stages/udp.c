@@ -391,7 +391,7 @@ static gp_status hand_on(struct receiver *r, gp_call *c, gp_frame *f)
     }
     memset(there, 0, s->n ? r->per_frame : 0);
     s->n = 0, r->next++;
-    return whole ? GP_OK : GP_DROP;
+    return whole ? GP_OK : GP_LOST;
 }
 
 /* Between batches of packets the run may stop or pause, however fast they come. */
@@ -420,7 +420,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     for (int i = 0; i < n; i++, bytes += r->bytes) {
         f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
             : bytes >= GP_RUN_BYTES ? GP_AGAIN : make(r, c, &f[i], i == 0);
-        if (f[i].status != GP_OK && f[i].status != GP_DROP)
+        if (f[i].status != GP_OK && f[i].status != GP_LOST)
             break;
     }
     return true;

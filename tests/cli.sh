@@ -1243,6 +1243,18 @@ plain 'a line'   3 "$GPIPE" check "$tmp/hostile/line.yaml"
 plain '161 80s'  3 "$GPIPE" check "$tmp/hostile/80.yaml"
 plain bench      any "$GPIPE" bench --rounds 1 --window 1ms --max-time 3ms "$h"
 
+# a FIFO that nobody reads, and a program that reads nothing, hold up nobody
+mkdir "$tmp/leaky"; mkfifo "$tmp/leaky/fifo"
+printf 'buffers: {x: {dtype: i32, shape: [16, 1024]}}\nstages:\n  - {use: generate, frames: 300, out: x}\n  - {use: write, path: all.raw, in: x, if_exists: replace}\n  - {name: view, use: write, path: fifo, in: x, when_full: drop-oldest}\n' >"$tmp/leaky/fifo.yaml"
+sed 's/path: fifo/command: [sleep, "1000"]/' "$tmp/leaky/fifo.yaml" >"$tmp/leaky/program.yaml"
+for of in fifo program; do
+    expect "$of that reads nothing" 0 '^gpipe: view.queue: 300 frames in, [0-9]+ out, [0-9]+ dropped .[0-9]+ for lack of room., 0 failed, [0-9]+ cancelled' \
+        "$GPIPE" run "$tmp/leaky/$of.yaml" --report "$tmp/leaky/run.json"
+    grep -q '^gpipe: generate: 300 frames in, 300 out, 0 dropped' "$tmp/stderr" && [ "$(stat -c %s "$tmp/leaky/all.raw")" = 19660800 ] \
+        && ok || bad "$of: what is beside it lost frames"
+    expect "$of: a simulation" 2 'a simulation does not know which frames' "$GPIPE" simulate "$tmp/leaky/$of.yaml" --with "$tmp/leaky/run.json"
+done
+
 # what is no regular file, or a large one, is neither waited for nor read
 mkfifo "$tmp/nobody"
 truncate -s 3G "$tmp/sparse"

@@ -891,7 +891,7 @@ for name, how in {"in a pull": "for f in p.outputs['result']: pass",
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=60)
     n = len(glob.glob("c*.npy"))
-    check(f"Ctrl-C {name}", out == f"interrupted {{'in': {n}, 'out': {n}, 'dropped': 0, 'failed': 0, 'cancelled': 0}}\n"
+    check(f"Ctrl-C {name}", out == f"interrupted {{'in': {n}, 'out': {n}, 'dropped': 0, 'failed': 0, 'cancelled': 0, 'late': 0, 'lost': 0, 'full': 0}}\n"
           and n >= 5 and not err, (up, out, err, n))
 
 # A change goes on without the program that asked for it, and fails; the next one waits for its end, and is made.

@@ -123,7 +123,7 @@ static pipe_result run(const char *yaml, void *(*who)(void *), void *arg)
 
 static const struct { const char *yaml; int frames; form as; } held[] = {
     { STREAM "  - {use: read, path: in, out: x}\n" WRITE, 0, RAW },
-    { STREAM "  - {use: read, path: in, out: x, when_full: drop}\n" WRITE, 0, RAW },
+    { STREAM "  - {use: read, path: in, out: x, when_full: drop-newest}\n" WRITE, 0, RAW },
     { STREAM "  - {use: read, command: [cat, in], out: x}\n" WRITE, 0, RAW },
     { STREAM "  - {use: read, path: in, out: x}\n  - {use: write, command: [sh, -c, 'exec cat > out']}\n", 0, RAW },
     { STREAM "  - {use: read, path: in, out: x, format: npy}\n" WRITE, 0, { "", "", true } },

@@ -1,4 +1,4 @@
-/* test_when_full.c - streams that do not wait: `when_full: drop`. */
+/* test_when_full.c - streams that do not wait: `when_full: drop-newest`. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -94,7 +94,7 @@ TEST_LOOP(drops, 0, 2)
 {
     char says[200];
     job j = { .frames = 300, .ends = true, .tail = _i ? FRAME / 2 : 0 };
-    pipe_result r = go(", when_full: drop", HOLD, &j);
+    pipe_result r = go(", when_full: drop-newest", HOLD, &j);
     const gp_account *a = &r.account[0];
     int last = -1;
     char name[40];
@@ -102,6 +102,7 @@ TEST_LOOP(drops, 0, 2)
     ck_assert_uint_eq(a->in, 300u + (_i != 0));
     ck_assert_uint_ge(a->dropped, 300 - ROOM);
     ck_assert_uint_eq(a->in, a->out + a->dropped);
+    ck_assert_uint_eq(a->lost, a->dropped);
     ck_assert_uint_eq(a->failed + a->cancelled, 0);
     ck_assert_int_eq(io_files("out"), (int)a->out);
     for (int i = 0; i < (int)a->in; i++)
@@ -111,7 +112,7 @@ TEST_LOOP(drops, 0, 2)
         }
     ck_assert_int_eq(number_in(0, 16), 0);
     ck_assert(!_i || last == 300);
-    TEXT(says, "fifo': %d frames came when there was no room, and were dropped ('when_full: drop')", (int)a->dropped);
+    TEXT(says, "fifo': %d frames came when there was no room, and were dropped ('when_full: drop-newest')", (int)a->dropped);
     ck_assert_msg(r.errs.n == 1 && strstr(io_error(&r), says) && r.errs.e[0].code == GP_E_WARN, "%s", io_error(&r));
     ck_assert_int_eq(r.errs.e[0].at.line, 4);
 }
@@ -123,7 +124,7 @@ TEST(drops_nothing)
     pipe_text(io_dir, "go", "");
     pipe_text(io_dir, "hold.lua", "local last = 0\nfunction process(f, x, y)\n  y:copy(x)\n"
               "  if f.time < last or f.time < 1e9 or f.name ~= 'fifo' then error('a wrong time') end\n  last = f.time\nend\n");
-    pipe_result r = go(", when_full: drop", HOLD, &j);
+    pipe_result r = go(", when_full: drop-newest", HOLD, &j);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].out, 40);
     ck_assert_uint_eq(r.account[0].in, 40);
@@ -164,7 +165,7 @@ TEST(time_in_the_queue_counts)
 {
     pthread_t sender;
     ck_assert(!pthread_create(&sender, NULL, send_and_nap, NULL));
-    char *y = format(READ "%s" WRITE, ", when_full: drop", HOLD);
+    char *y = format(READ "%s" WRITE, ", when_full: drop-newest", HOLD);
     pipe_result r = pipe_run_then(io_dir, y, "cpu", NULL, (gp_run_options){ .timed = true }, waited, NULL);
     pthread_join(sender, NULL);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
@@ -174,7 +175,7 @@ TEST_LOOP(ends_within_a_row, 0, 2)
 {
     job j = { .frames = 5, .ends = true, .tail = 5000 };
     pipe_text(io_dir, "go", "");
-    pipe_result r = go(_i ? ", when_full: drop, tail: ignore" : ", when_full: drop", HOLD, &j);
+    pipe_result r = go(_i ? ", when_full: drop-newest, tail: ignore" : ", when_full: drop-newest", HOLD, &j);
     ck_assert_int_eq(r.outcome, _i ? GP_DONE : GP_ERROR);
     ck_assert_uint_eq(r.account[0].out, 5u + (_i != 0));
     if (_i)
@@ -188,7 +189,7 @@ TEST(so_many_frames)
 {
     job j = { .frames = 20, .ends = true };
     pipe_text(io_dir, "go", "");
-    pipe_result r = go(", when_full: drop, frames: 7", HOLD, &j);
+    pipe_result r = go(", when_full: drop-newest, frames: 7", HOLD, &j);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].out, 7);
     ck_assert_int_eq(number_in(6, 16), 6);
@@ -198,11 +199,12 @@ TEST(so_many_frames)
 TEST_LOOP(stopped, 1, 3)
 {
     job j = { .frames = 200, .cancel = _i };
-    pipe_result r = go(", when_full: drop", HOLD, &j);
+    pipe_result r = go(", when_full: drop-newest", HOLD, &j);
     const gp_account *a = &r.account[0];
     ck_assert_msg(r.outcome == (_i == 1 ? GP_DRAINED : GP_NOT_DRAINED) || r.outcome == GP_DRAINED, "%d", (int)r.outcome);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->cancelled);
     ck_assert_uint_gt(a->dropped, 0);
+    ck_assert_uint_eq(a->lost, a->dropped);
     ck_assert_int_eq(io_files("out"), (int)a->out);
 }
 
@@ -223,7 +225,7 @@ TEST(another_writer)
 {
     job j = { .frames = 4, .ends = true };
     pipe_text(io_dir, "go", "");
-    char *y = format(READ WRITE, ", when_full: drop, reopen: true, frames: 8");
+    char *y = format(READ WRITE, ", when_full: drop-newest, reopen: true, frames: 8");
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send_twice, &j);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     for (int i = 0; i < 8; i++)

@@ -22,6 +22,7 @@ int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
         uint64_t lost = atomic_load(&l->lost);
         a.out = atomic_load(&l->out), a.dropped = atomic_load(&l->dropped) + lost;
         a.failed = atomic_load(&l->failed), a.faulty = atomic_load(&l->faulty);
+        a.late = atomic_load(&l->late), a.lost = atomic_load(&l->missed) + lost, a.full = atomic_load(&l->full);
         a.in = atomic_load(&l->in) + lost; /* last: it is the largest */
         a.cancelled = a.in - a.out - a.dropped - a.failed;
         out[i] = a;

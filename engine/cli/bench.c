@@ -142,7 +142,7 @@ const gp_verb gp_verb_bench = {
             "/dev/null for stdout; files that Lua scripts write are not redirected.\n"
             "frames/s, GB/s and times per frame count the sources' frames, also where most are\n"
             "dropped on the way; latency is from when a source has made a frame to the end of a\n"
-            "sink, and with 'when_full: drop' from when it was read, whether it waited or not.\n"
+            "sink, and with 'when_full: drop-newest' from when it was read, whether it waited or not.\n"
             "What bounds a row is the verdict of its run, as 'gpipe run -v' says it.\n"
             "Several files are measured in turns and compared with the first.\n",
     .target = GP_TARGET_HERE, .run = bench_verb,

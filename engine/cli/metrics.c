@@ -104,6 +104,9 @@ static void write_sources(FILE *f, const gp_account *a, int n)
         { "frames_in_total", "Frames that a source made.", offsetof(gp_account, in) },
         { "frames_out_total", "Frames that came out of every sink.", offsetof(gp_account, out) },
         { "frames_dropped_total", "Frames that a stage dropped.", offsetof(gp_account, dropped) },
+        { "frames_dropped_late_total", "Of those: older than their deadline.", offsetof(gp_account, late) },
+        { "frames_dropped_lost_total", "Of those: that the source did not get.", offsetof(gp_account, lost) },
+        { "frames_dropped_full_total", "Of those: for which a stage with when_full had no room.", offsetof(gp_account, full) },
         { "frames_failed_total", "Frames that a stage failed on.", offsetof(gp_account, failed) },
     };
     for (size_t k = 0; n && k < sizeof of / sizeof *of; k++) {
@@ -179,7 +182,7 @@ static void write_latency(FILE *f, gp_metrics *m)
 {
     gp_hist *h = &m->latency;
     gp_latency(m->pipeline, h);
-    family(f, "latency_seconds", "histogram", "From a frame's source, or its arrival with when_full: drop, to the end "
+    family(f, "latency_seconds", "histogram", "From a frame's source, or its arrival with when_full: drop-newest, to the end "
                                               "of a sink.");
     char le[32];
     for (int k = LEAST; k <= MOST; k++) {

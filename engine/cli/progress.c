@@ -287,6 +287,20 @@ static void say_summary(const gp_account *a, int n, double seconds, gp_outcome o
     gp_say_end();
 }
 
+/* " (3 late, 5 for lack of room)": of those that were dropped. */
+static const char *why_text(const gp_account *a, char buf[120])
+{
+    const struct { uint64_t n; const char *why; } of[] = { { a->late, "late" }, { a->lost, "lost" }, { a->full, "for lack of room" } };
+    int n = 0;
+    *buf = 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].n)
+            n += snprintf(buf + n, 120 - (size_t)n, "%s%" PRIu64 " %s", n ? ", " : " (", of[i].n, of[i].why);
+    if (n)
+        snprintf(buf + n, 120 - (size_t)n, ")");
+    return buf;
+}
+
 void gp_print_summary(gp_ranks *us, const gp_pipeline *p, double s, gp_outcome outcome, int status,
                       const char *verdict)
 {
@@ -305,13 +319,13 @@ void gp_print_summary(gp_ranks *us, const gp_pipeline *p, double s, gp_outcome o
         say_summary(a, n, s, outcome, status, verdict);
     for (int i = 0; i < n && !gp_says_json(); i++) {
         double rate = s > 0 ? (double)gp_frames_done(&a[i], 1) / s : 0;
-        char faulty[40] = "";
+        char faulty[40] = "", why[120];
         if (a[i].faulty)
             snprintf(faulty, sizeof faulty, " (%" PRIu64 " faulty)", a[i].faulty);
         fprintf(stderr, "gpipe: %s%s%" PRIu64 " frame%s in, %" PRIu64 " out, %" PRIu64
-                " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled%s in %.3f s (%.*f frames/s)\n",
+                " dropped%s, %" PRIu64 " failed, %" PRIu64 " cancelled%s in %.3f s (%.*f frames/s)\n",
                 n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, gp_plural((int64_t)a[i].in), a[i].out, a[i].dropped,
-                a[i].failed, a[i].cancelled, faulty, s, rate > 0 && rate < 10 ? 2 : 0, rate);
+                why_text(&a[i], why), a[i].failed, a[i].cancelled, faulty, s, rate > 0 && rate < 10 ? 2 : 0, rate);
     }
     gp_counters_free(&now);
 }

@@ -56,12 +56,26 @@ static bool set_depth(const gp_graph *g, gp_buffer *b, gp_errs *errs)
                    by->name, (long long)least, b->name, GP_DEPTH_MAX);
 }
 
+/* Before an input that does not wait, as many frames wait as the buffer has slots that it would read: in slots, or where
+ * the oldest is dropped, in the queue before one slot (run/leak.c). */
+static void set_queue(const gp_graph *g, gp_buffer *b)
+{
+    const gp_stage *by = &g->stage[b->producer.stage];
+    const gp_buffer *in = &g->buffer[by->in[0]];
+    bool one = gp_leaky_when(by) == GP_WHEN_FULL_DROP_OLDEST;
+    b->depth = one ? 1 : in->depth, b->shallow = one ? 1 : in->shallow;
+    b->why = one ? GP_DEPTH_BY_QUEUE : in->why;
+}
+
 bool gp_set_depths(gp_graph *g, gp_errs *errs)
 {
     bool ok = true;
     for (int b = 0; b < g->nbuffers; b++)
         if (g->buffer[b].producer.stage >= 0)
             ok &= set_depth(g, &g->buffer[b], errs);
+    for (int b = 0; b < g->nbuffers; b++)
+        if (g->buffer[b].producer.stage >= 0 && gp_is_leaky(&g->stage[g->buffer[b].producer.stage]))
+            set_queue(g, &g->buffer[b]);
     return ok;
 }
 

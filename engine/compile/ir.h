@@ -114,7 +114,8 @@ typedef enum gp_depth_why {
     GP_DEPTH_BY_DEFAULT, GP_DEPTH_BY_SMALL,      /* the default of frames; of small ones */
     GP_DEPTH_BY_BESIDE, GP_DEPTH_BY_SCARCE,      /* fewer: beside large frames or long work, or as memory is scarce */
     GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS,      /* more, which these need; */
-    GP_DEPTH_BY_LAUNCHES                         /* ... or of small frames, so that a launch takes many */
+    GP_DEPTH_BY_LAUNCHES,                        /* ... or of small frames, so that a launch takes many */
+    GP_DEPTH_BY_QUEUE                            /* one: what waits is in a queue before it, see leaky.c */
 } gp_depth_why;
 
 /* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window
@@ -185,6 +186,7 @@ typedef struct gp_stage {
     int64_t busy_ns;           /* as shape() said, and */
     int most_workers;          /* ... this; 0: any number */
     bool zero;                 /* zero: true */
+    int64_t deadline_ns;       /* host: most of the age of a frame that it takes; 0: any */
     gp_on_hole on_hole;
     gp_on_error on_error;      /* host */
     int64_t max_dropped;       /* frames that it may drop because they failed; or */
@@ -236,6 +238,12 @@ static inline bool gp_deps_code(const gp_stage *s)
 
 /* carry.c: is it the stage that makes a carried buffer? */
 bool gp_is_carry(const gp_stage *st);
+
+/* leaky.c: is it the stage before an input that does not wait? It takes each frame at once, and is a source for those
+ * behind it. And which frames does it drop? */
+typedef enum gp_when_full { GP_WHEN_FULL_WAIT, GP_WHEN_FULL_DROP_NEWEST, GP_WHEN_FULL_DROP_OLDEST } gp_when_full;
+bool gp_is_leaky(const gp_stage *st);
+gp_when_full gp_leaky_when(const gp_stage *st);
 
 /* Is what it makes in the memory of the device, where that is not the host's? */
 static inline bool gp_stage_makes_on_device(const gp_stage *s)
@@ -294,6 +302,8 @@ typedef struct gp_graph {
     int streams;               /* 0: auto */
     int batch;                 /* 0: auto */
     int64_t batch_wait_ns;     /* how long a launch may wait to fill its batch */
+    int64_t deadline_ns;       /* of stages that say none; 0: none */
+    bool deadlines;            /* some stage has one */
     int64_t latency_ns;        /* most of a frame, from its source to its end, that launches are chosen for; 0: any */
     gp_launch_mode launch;
     gp_sync sync;

@@ -276,6 +276,7 @@ static void connect_in(gp_resolving *r, gp_rstage *st)
             st->broken = true;
     }
     gp_window_wire(r, st);
+    gp_leaky_wire(r, st);
 }
 
 /* An unknown kind counts as a reader of the stage before it, so that its output is not

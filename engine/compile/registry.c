@@ -98,7 +98,8 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
 {
     const gp_opt *o = &k->opts[i];
     size_t size = gp_opt_size(o->type);
-    if (gp_is_stage_key(o->name))
+    bool of_source = !k->in || !k->in->name;
+    if (gp_is_stage_key(o->name) && !(of_source && !strcmp(o->name, "when_full")))     /* whose frames nobody waits for */
         return BAD("kind '%s': '%s' is a key of every stage, and no name for an option", k->name, o->name);
     if (!gp_is_name(o->name))
         return BAD("kind '%s': '%s' is not a valid name for an option; use letters, digits and _", k->name, o->name);

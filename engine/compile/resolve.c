@@ -245,6 +245,8 @@ static void read_top(gp_resolving *r)
             AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: "
                "leave out one of them");
     }
+    if ((n = top(r, "deadline")) && gp_read_time(&r->read, n, &g->deadline_ns) && g->deadline_ns < 0)
+        AT(r, n->at, "'deadline' must be 0 (none) or more");
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
     const char *resume = (n = top(r, "resume")) ? gp_read_text(&r->read, n) : NULL;
@@ -308,6 +310,19 @@ static void read_on_error(gp_resolving *r, gp_rstage *st)
         gp_read_int(&r->read, n, 0, INT64_MAX, &st->s.max_dropped);
 }
 
+static void read_deadline(gp_resolving *r, gp_rstage *st)
+{
+    const gp_node *n = stage_key(r, st, "deadline");
+    bool may = !st->s.device && st->s.nin && st->s.kind->run && !st->s.regroups && !r->body && !st->s.kind->collective
+            && !gp_is_leaky(&st->s);
+    st->s.deadline_ns = may ? r->graph->deadline_ns : 0;
+    if (n && !may)
+        no_effect(r, n, st, !st->s.nin ? "is a source" : "does not run on the host; give it to one behind it that does");
+    else if (n && gp_read_time(&r->read, n, &st->s.deadline_ns) && st->s.deadline_ns < 0)
+        AT(r, n->at, "'deadline' must be 0 (none) or more");
+    r->graph->deadlines |= st->s.deadline_ns > 0;
+}
+
 static void read_stage(gp_resolving *r, gp_rstage *st)
 {
     const gp_kind *k = st->s.kind;
@@ -364,6 +379,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
             no_effect(r, n, st, "writes all of its output");
     }
     read_on_error(r, st);
+    read_deadline(r, st);
     if ((n = stage_key(r, st, "shard"))) {
         st->s.shard_at = n->at;
         if (st->s.nin)
@@ -428,11 +444,13 @@ void gp_find_sources(gp_arena *a, gp_graph *g)
             if (from >= 0 && set[from] != set[i])
                 set[i] = set[i] < 0 ? set[from] : join(&s, set[i], set[from]);
         }
-        if (set[i] < 0) {
+        bool source = set[i] < 0;
+        st->sources = source ? NULL : s.v[set[i]];
+        if (source || gp_is_leaky(st)) {
             set[i] = new_set(&s);
             s.v[set[i]][i / 32] |= 1u << i % 32;
         }
-        st->sources = s.v[set[i]];
+        st->sources = source ? s.v[set[i]] : st->sources;
     }
 }
 
@@ -571,6 +589,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         bool rated = gp_rates(a, r->graph, errs);
         if (rated && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        gp_leaky_check(r->graph, errs);
         gp_devices_check(a, r->graph, errs);
         gp_managed_check(r->graph, errs);
         gp_devices_drop_unused(r);

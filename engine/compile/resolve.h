@@ -243,6 +243,12 @@ bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs);
 /* window.c: how many stages the key `window` makes at most; makes those of `st`, whose inputs are wired. */
 int gp_windows_most(const gp_node *stages);
 void gp_window_wire(gp_resolving *r, gp_rstage *st);
+/* A stage that no file has, with one worker, which reads `buffer` and makes a buffer of its own name. */
+void gp_stage_before(gp_resolving *r, const gp_kind *of, const char *name, gp_loc at, int buffer);
+/* leaky.c: the same for the key `when_full`; and what cannot be behind it. */
+int gp_leaky_most(const gp_node *stages);
+void gp_leaky_wire(gp_resolving *r, gp_rstage *st);
+bool gp_leaky_check(const gp_graph *g, gp_errs *errs);
 /* order.c: fills order[]; cycles are errors. */
 void gp_order(gp_resolving *r);
 /* infer.c: types, rates and what shape() says, for stages in order; what one call of it said. */

@@ -49,6 +49,13 @@ static void set_totals(gp_plan *p)
         }
     for (int i = 0; i < p->nextras; i++)
         count(p, p->extra[i].place, false, p->extra[i].bytes);
+    for (int i = 0; i < p->graph->nstages; i++) {
+        const gp_stage *st = &p->graph->stage[i];
+        if (!gp_is_leaky(st) || gp_leaky_when(st) != GP_WHEN_FULL_DROP_OLDEST)
+            continue;
+        const gp_ring *in = &p->ring[p->task[p->host_task[i]].in[0]];
+        count(p, (gp_place){ .lanes = 1 }, false, gp_size_mul(in->bytes, (size_t)in->depth));
+    }
     for (int i = 0; i < p->npools; i++) {
         const gp_pool *q = &p->pool[i];
         size_t bytes = gp_size_mul(q->stride, (size_t)(q->depth / q->place.lanes));

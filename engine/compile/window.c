@@ -68,17 +68,17 @@ static bool read_window(gp_resolving *r, const gp_rstage *st, const char *port, 
 
 /* ---- the stage before an input ------------------------------------------------------- */
 
-static void add_stage(gp_resolving *r, const char *name, gp_loc at, int buffer, const struct opts *o)
+void gp_stage_before(gp_resolving *r, const gp_kind *of, const char *name, gp_loc at, int buffer)
 {
     static const char *in_name[] = { "in" }, *out_name[] = { "out" };
     gp_rbuf *b = gp_push_buffer(r, name, at);
     b->b.hidden = true, b->b.producer = (gp_use){ r->nstages, 0 };
     gp_rstage *st = &r->stage[r->nstages++];
-    *st = (gp_rstage){ .s = { .kind = &kind, .name = name, .at = at, .workers = 1, .in_name = in_name,
+    *st = (gp_rstage){ .s = { .kind = of, .name = name, .at = at, .workers = 1, .in_name = in_name,
                               .out_name = out_name, .nin = 1, .nout = 1 } };
     st->s.in = GP_NEW(r->arena, int, 1), st->s.out = GP_NEW(r->arena, int, 1);
     st->s.in[0] = buffer, st->s.out[0] = (int)(b - r->buffer);
-    *(struct opts *)(st->s.opts = gp_alloc(r->arena, sizeof *o)) = *o;
+    st->s.opts = gp_alloc(r->arena, of->opts_size);
 }
 
 /* Port p of `st` reads a window of what it is connected to. */
@@ -88,10 +88,12 @@ static void put_before(gp_resolving *r, gp_rstage *st, int p, gp_loc at, const s
     const char *name = gp_format(r->arena, "%s.window%" PRId64 "%s", r->buffer[b].b.name, o->frames,
                                  o->drop ? ".drop" : "");
     int i = (int)gp_table_put(&r->windows, name, r->nstages)->n;
-    if (i == r->nstages)
-        add_stage(r, name, at, b, o);          /* which reads it in place of `st` */
-    else
+    if (i == r->nstages) {
+        gp_stage_before(r, &kind, name, at, b);        /* which reads it in place of `st` */
+        *(struct opts *)r->stage[i].s.opts = *o;
+    } else {
         r->buffer[b].readers--;
+    }
     st->s.in[p] = r->stage[i].s.out[0];
     r->buffer[st->s.in[p]].readers++;
 }

@@ -30,10 +30,11 @@ static char *why_text(const gp_plan *p, const gp_ring *r, char buf[96])
     static const char *const asis[] = {
         "you asked for it", "default", "default of frames below %s", "default beside large frames or long work",
         "memory is scarce", "the rates of stages need it", "%d worker%s need%s it",
-        "default of small frames on a device: a launch takes many" };
+        "default of small frames on a device: a launch takes many", "others wait in a queue before it" };
     static const char *const given[] = {
         "you asked for %d", "default %d", "default %d", "default %d", "%d, as memory is scarce",
-        "the rates of stages need %d", "%d worker%s need%s %d", "default %d, so that a launch takes many" };
+        "the rates of stages need %d", "%d worker%s need%s %d", "default %d, so that a launch takes many",
+        "%d: others wait in a queue before it" };
     const gp_buffer *b = &p->graph->buffer[r->buffer];
     int n = most_workers(p->graph, b);
     bool is = r->depth == r->given, turns = r->turns > 1;

@@ -161,7 +161,8 @@ static void put_map(gp_json *j, const gp_opt *keys, const gp_opt *options)
     put_required(j, options ? options : keys);
     gp_json_open(j, "properties", '{');
     for (const gp_opt *o = keys; o->name; o++)
-        put_row(j, o, true);
+        if (!options || !gp_key_find(options, o->name))
+            put_row(j, o, true);
     for (const gp_opt *o = options; o && o->name; o++)
         put_row(j, o, false);
     gp_json_close(j, '}');

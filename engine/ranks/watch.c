@@ -128,7 +128,8 @@ static void add_sources(gp_account *a, int n, const says *s)
     for (int i = 0; i < n && i < s->nsources; i++) {
         const gp_account *c = &s->source[i];
         a[i].in += c->in, a[i].out += c->out, a[i].dropped += c->dropped, a[i].failed += c->failed;
-        a[i].cancelled += c->cancelled, a[i].faulty += c->faulty;
+        a[i].cancelled += c->cancelled, a[i].faulty += c->faulty, a[i].late += c->late;
+        a[i].lost += c->lost, a[i].full += c->full;
     }
 }
 
@@ -144,7 +145,8 @@ void gp_told_sources(gp_ranks *us, int r, gp_account *a, int n)
 {
     int ranks = look(us, false);
     for (int i = 0; ranks && i < n; i++)
-        a[i].in = a[i].out = a[i].dropped = a[i].failed = a[i].cancelled = a[i].faulty = 0;
+        a[i].in = a[i].out = a[i].dropped = a[i].failed = a[i].cancelled = a[i].faulty = a[i].late
+            = a[i].lost = a[i].full = 0;
     if (ranks)
         add_sources(a, n, gp_told_by(us, r));
     looked(us);

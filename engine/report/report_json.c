@@ -102,7 +102,7 @@ void gp_accounts_json(gp_json *j, const gp_account *a, int n, const char *left)
         gp_json_put(j, "{name: %s, in: %ju, out: %ju, dropped: %ju, failed: %ju", a[i].source, a[i].in, a[i].out,
                     a[i].dropped, a[i].failed);
         gp_json_size(j, left, a[i].cancelled);
-        gp_json_put(j, "faulty: %ju}", a[i].faulty);
+        gp_json_put(j, "late: %ju, lost: %ju, full: %ju, faulty: %ju}", a[i].late, a[i].lost, a[i].full, a[i].faulty);
     }
 }
 

@@ -53,6 +53,13 @@ static gp_block made_block(gp_block b, const gp_regroup *r)
     return (gp_block){ frames, whole / (uint64_t)r->every * (uint64_t)r->make, b.late };
 }
 
+/* Are frames that the stage makes those of the source? What an input drops that does not wait (leak.c) is no loss of
+ * the source: for its account the stage before that input is a sink. */
+static bool reaches_beyond(const gp_accountrt *l, int stage)
+{
+    return stage == l->source || !gp_is_leaky(&l->run->graph->stage[stage]);
+}
+
 /* The block of a stage, from those of the stages before it, which are known already; carried inputs decide nothing.
  * Inputs have one rate, so the larger block is a multiple of the smaller ones. */
 static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stage *st)
@@ -60,7 +67,7 @@ static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stag
     gp_block all = { 0, 0, 0 };
     for (int i = 0; i < st->nin && !gp_is_carry(st); i++) {
         int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
-        gp_block b = from < 0 ? all : l->block[from];
+        gp_block b = from < 0 || !reaches_beyond(l, from) ? all : l->block[from];
         if (from < 0 || !b.firings)
             continue;
         b = made_block(b, &g->stage[from].regroup);
@@ -95,7 +102,7 @@ bool gp_account_init(gp_accountrt *l, const gp_run *run, int source)
         l->spare |= l->block[i].firings && g->stage[i].regroup.repeat > 1;
     }
     for (int i = 0; i < g->nstages; i++)
-        if (!g->stage[i].nout && gp_comes_from(&g->stage[i], source)) {
+        if (gp_account_ends_at(&g->stage[i]) && gp_comes_from(&g->stage[i], source)) {
             l->sink[l->nsinks++] = (gp_sink){ .stage = i, .end = GP_UNKNOWN };
             l->most = l->block[i].frames > l->most ? l->block[i].frames : l->most;
         }
@@ -104,7 +111,8 @@ bool gp_account_init(gp_accountrt *l, const gp_run *run, int source)
     l->tally = calloc((size_t)l->nsinks + 1, sizeof *l->tally);
     for (int i = 0; i < plan->nrings; i++) {
         const gp_ring *r = &plan->ring[i];
-        const gp_block *b = r->buffer < 0 ? NULL : &l->block[g->buffer[r->buffer].producer.stage];
+        const gp_block *b = r->buffer < 0 || !reaches_beyond(l, g->buffer[r->buffer].producer.stage)
+                          ? NULL : &l->block[g->buffer[r->buffer].producer.stage];
         if (b && b->firings && !is_all(*b))
             window += ((size_t)r->depth / b->firings + 1) * (b->frames < MARKS ? b->frames : MARKS);
     }
@@ -126,6 +134,9 @@ void gp_account_take(gp_accountrt *l, gp_accountrt *from)
     atomic_store(&l->out, atomic_load(&from->out));
     atomic_store(&l->dropped, atomic_load(&from->dropped));
     atomic_store(&l->failed, atomic_load(&from->failed));
+    atomic_store(&l->late, atomic_load(&from->late));
+    atomic_store(&l->missed, atomic_load(&from->missed));
+    atomic_store(&l->full, atomic_load(&from->full));
     atomic_store(&l->lost, atomic_load(&from->lost));
     atomic_store(&l->faulty, atomic_load(&from->faulty));
 }
@@ -140,7 +151,7 @@ void gp_account_fini(gp_accountrt *l)
 /* ---- marks ----------------------------------------------------------- */
 
 /* The value of an entry: a gp_hole other than GP_NO_HOLE, and whether it was counted. */
-enum { HOLE = 3, COUNTED = 4 };
+enum { HOLE = 7, COUNTED = 8 };
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -167,7 +178,8 @@ static gp_block block_of_actor(const gp_accountrt *l, const gp_actorrt *p)
 /* The same of the frames that the actor makes. */
 static gp_block block_of_made(const gp_accountrt *l, const gp_actorrt *p)
 {
-    gp_block b = block_of_actor(l, p);
+    int stage = stage_of_actor(l, p);
+    gp_block b = stage < 0 || !reaches_beyond(l, stage) ? (gp_block){ 0, 0, 0 } : l->block[stage];
     return b.firings && p->regroup ? made_block(b, p->regroup) : b;
 }
 
@@ -175,7 +187,7 @@ static gp_block block_of_made(const gp_accountrt *l, const gp_actorrt *p)
 static gp_block block_of_buffer(const gp_accountrt *l, const gp_buffer *buffer)
 {
     const gp_stage *st = &l->run->graph->stage[buffer->producer.stage];
-    gp_block b = l->block[buffer->producer.stage];
+    gp_block b = reaches_beyond(l, buffer->producer.stage) ? l->block[buffer->producer.stage] : (gp_block){ 0, 0, 0 };
     return b.firings && st->regroups ? made_block(b, &st->regroup) : b;
 }
 
@@ -197,7 +209,8 @@ static uint64_t first_open(const gp_accountrt *l)
             f = least(f, l->sink[i].next);
     for (int i = 0; i < l->run->plan->nactors; i++) {
         const gp_actorrt *p = &l->run->actor[i];
-        uint64_t k = atomic_load(&p->progress);
+        uint64_t k = p->leak && p->stage - l->run->graph->stage != l->source ? atomic_load(&p->next)
+                   : atomic_load(&p->progress);
         if (!atomic_load(&p->over))
             f = least(f, least(done_with(block_of_actor(l, p), k), done_with(block_of_made(l, p), gp_actor_made(p, k))));
     }
@@ -222,6 +235,15 @@ static bool waits(const gp_accountrt *l)
     return false;
 }
 
+static void add_to_tally(gp_tally *t, const gp_entry *e)
+{
+    bool counted = e->n & COUNTED, failed = e->n == GP_HOLE_FAILED;
+    t->counted += counted;
+    t->failed += failed;
+    t->dropped += !counted && !failed && e->n;
+    t->late += e->n == GP_HOLE_LATE, t->lost += e->n == GP_HOLE_LOST;
+}
+
 static void fold(gp_accountrt *l)
 {
     uint64_t to = first_open(l);
@@ -236,9 +258,7 @@ static void fold(gp_accountrt *l)
     for (const gp_entry *e = NULL; (e = gp_table_next(&l->marks, e));)
         if (e->id < to) {
             gp_tally *t = tally_of(l, e->id);
-            t->counted += e->n & COUNTED ? 1 : 0;
-            t->dropped += e->n == GP_HOLE_DROPPED;
-            t->failed += e->n == GP_HOLE_FAILED;
+            add_to_tally(t, e);
         }
     gp_table_free(&l->marks);
     l->marks = kept, l->folded = to;
@@ -262,6 +282,7 @@ static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
     if (!e)
         return;                        /* more than was reserved, and no memory */
     gp_hole worse = gp_worse_hole((gp_hole)(e->n & HOLE), hole);
+    counted |= hole == GP_HOLE_FULL;   /* when it was dropped (leak.c) */
     e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | (int)worse;
 }
 
@@ -325,7 +346,7 @@ static void walk_firing(const walk *w, int stage, uint64_t k, part p)
         next = -1;
         for (int i = 0; i < st->nin && !gp_is_carry(st); i++) {
             int by = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
-            if (by < 0 || !l->block[by].firings)
+            if (by < 0 || !l->block[by].firings || !reaches_beyond(l, by))
                 continue;
             if (next < 0 && to == from + 1 && g->stage[by].regroup.every <= 1)
                 next = by;
@@ -388,6 +409,12 @@ static void count(gp_accountrt *l, uint64_t n, gp_tally t)
         atomic_fetch_add(&l->dropped, dropped);
     if (failed)
         atomic_fetch_add(&l->failed, failed);
+    if (l->all == GP_HOLE_FAILED)
+        return;
+    if (t.late)
+        atomic_fetch_add(&l->late, t.late);
+    if (t.lost)
+        atomic_fetch_add(&l->missed, t.lost);
 }
 
 /* Counts the folded frames of which `is` holds; it holds for all or none of those with one tally. */
@@ -408,7 +435,7 @@ static void count_folded(gp_accountrt *l, bool (*is)(const gp_accountrt *l, uint
 /* Counts those of frames [from, to) whose fate is final; for none it was final before. */
 static void count_final(gp_accountrt *l, uint64_t from, uint64_t to)
 {
-    gp_tally sum = { 0, 0, 0, false };
+    gp_tally sum = { .done = false };
     uint64_t n = 0;
     if (l->closed)
         return;
@@ -425,9 +452,7 @@ static void count_final(gp_accountrt *l, uint64_t from, uint64_t to)
         n++;
         if (!e)
             continue;
-        sum.counted += e->n & COUNTED ? 1 : 0;
-        sum.dropped += e->n == GP_HOLE_DROPPED;
-        sum.failed += e->n == GP_HOLE_FAILED;
+        add_to_tally(&sum, e);
         gp_table_remove(&l->marks, e);
     }
     count(l, n, sum);
@@ -573,6 +598,7 @@ void gp_buffer_lost(const gp_run *run, const gp_buffer *buffer, uint64_t f)
             if (!hole || (e && e->n & COUNTED) || !is_lost(l, k))
                 continue;
             atomic_fetch_add(hole == GP_HOLE_FAILED ? &l->failed : &l->dropped, 1);
+            atomic_fetch_add(&l->late, hole == GP_HOLE_LATE), atomic_fetch_add(&l->missed, hole == GP_HOLE_LOST);
             set_mark(l, k, hole, true);
         }
         pthread_mutex_unlock(&l->lock);

@@ -148,6 +148,8 @@ bool gp_actors_init(gp_run *run, gp_errs *errs)
         gp_actorrt *p = &run->actor[i];
         if (p->kind == GP_ACTOR_HOST) {
             gp_host_init(p);
+            if (gp_is_leaky(p->stage))
+                gp_leak_init(p);
             p->host->stream = used[0].streams, used[0].streams += p->stage->fills_device ? p->stage->workers : 0;
             continue;
         }

@@ -248,7 +248,7 @@ void gp_files_kept(const gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 
 bool gp_files_end(gp_run *run)
 {
-    bool cancelled = atomic_load(&run->level) >= 2;
+    bool cancelled = atomic_load(&run->level) >= 2 && !atomic_load(&run->gave_up);
     if (!run->pipeline->files)
         return true;
     say(run);

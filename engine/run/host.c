@@ -218,6 +218,13 @@ static void settle(gp_actorrt *p, uint64_t first, int n)
     }
 }
 
+/* Is what cannot go on a loss of its own branch alone? */
+static bool ends_alone(const gp_actorrt *p)
+{
+    const gp_stage *st = p->stage;
+    return st->on_error == GP_ON_ERROR_DROP && st->max_dropped < 0 && st->max_part < 0 && gp_actor_is_behind_leak(p);
+}
+
 /* Publishes what is next, now that frames [from, from + done) are handed in; call with the lock. */
 static void hand_over(gp_actorrt *p, uint64_t from, int done)
 {
@@ -242,7 +249,9 @@ static void hand_over(gp_actorrt *p, uint64_t from, int done)
     if (first + (uint64_t)n < next && h->handed[at] == HANDED_FAILED) {
         h->end = first + (uint64_t)n;
         atomic_store(&h->ended, true);
-        gp_run_fail(p->run, &h->by[at]->errs);
+        p->broke = ends_alone(p) && !gp_frame_drop_or_fail(h->by[at]);
+        if (!p->broke)
+            gp_run_fail(p->run, &h->by[at]->errs);
         gp_actor_failed(p, h->end);
     }
     if (p->stage->workers > 1)
@@ -360,7 +369,7 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' failed in frame %llu and does not say why",
                 st->name, frame);
     else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
-                    || s < GP_OK || s > (st->to_rank ? GP_ABSENT : GP_AGAIN))) {
+                    || s < GP_OK || s > GP_LOST || (s == GP_ABSENT && !st->to_rank) || (s == GP_LOST && st->nin))) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which "
                 "it may not return", st->name, frame, (int)s);
         fr->status = GP_FAILED;
@@ -418,7 +427,8 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
 static void date(const gp_actorrt *p, gp_worker_view *wv, int n)
 {
     struct timespec now = { 0 };
-    int64_t born = p->run->options.timed || p->run->graph->latency_ns ? gp_now_ns() : 0;
+    const gp_run *run = p->run;
+    int64_t born = run->options.timed || run->graph->latency_ns || run->graph->deadlines ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
         bool before = born && wv->age[i].born_ns && wv->age[i].born_ns < born;
         wv->age[i] = (gp_age){ .born_ns = before ? wv->age[i].born_ns : born };
@@ -681,7 +691,7 @@ void gp_host_leave(gp_threadrt *t)
     uint64_t head = atomic_load(&h->head);
     if (k->finish)
         gp_host_await_ranks(p);
-    bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
+    bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2 && !p->broke;
     bool early = p->nin > 1 || h->end != GP_UNKNOWN;
     /* While this one waits for other ranks, they may wait for those behind it to end. */
     bool first = clean && p->together && p->nout;

@@ -22,6 +22,9 @@ struct gp_worker_view {        /* one worker's frames; index 0 is the first laid
     gp_numbers *numbers;       /* per frame; NULL: the pipeline lists no metadata */
     bool *partial;             /* per frame: some type is not that of a whole frame */
     gp_host_unwritten *unwritten;  /* per output; NULL: there is nothing to look at any more */
+    uint64_t judged;           /* plus 1: of this frame it was seen whether it is late, which stays so, as a place in a file
+                                  may have been reserved for it; 0: of none */
+    bool late;                 /* ... it is */
     bool looks;                /* the frame that is laid out is to be looked at: it is the only one */
 };
 

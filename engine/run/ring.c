@@ -404,7 +404,7 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
     while (n) {
         p = &run->actor[run->todo[--n]];
         end = run->todo_end[p->index];
-        for (int l = 0; l < run->naccounts && !p->nout; l++)      /* a sink: a host stage */
+        for (int l = 0; l < run->naccounts && (!p->nout || p->leak); l++)     /* a sink: a host stage */
             gp_account_end(&run->account[l], (int)(p->stage - run->graph->stage), end);
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
@@ -440,7 +440,7 @@ static void check_end(gp_actorrt *p, uint64_t next)
 {
     gp_run *run = p->run;
     gp_errs e = { .n = 0 };
-    if (has_come_to_end(p, next) || atomic_load(&run->level) || atomic_load(&run->failed))
+    if (has_come_to_end(p, next) || p->broke || atomic_load(&run->level) || atomic_load(&run->failed))
         return;
     gp_fail(&e, GP_E_BUG, gp_actor_at(p), "'%s' ended after %llu frame%s, and its inputs have not", p->name,
             (unsigned long long)next, gp_plural((int64_t)next));

@@ -212,6 +212,8 @@ struct gp_actorrt {
     atomic_llong cost;         /* ns: the mean of its turns, less what moving the frames to another core takes */
     atomic_uint offers;        /* how often its turn could have been done while its thread slept */
     struct gp_hostrt *host;    /* of a host stage */
+    bool broke;                /* ... a frame failed for good behind an input that does not wait: that branch alone ends */
+    struct gp_leakrt *leak;    /* ... before an input that does not wait, see leak.c; else NULL */
     gp_segmentrt *seg;         /* of a segment */
     gp_threadrt *thread; int nthreads;
     gp_eventcount changed;     /* its threads wait here for a frame to take */
@@ -335,8 +337,9 @@ typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
 /* Where a walk last came by a stage, see account.c: which walk, at which firing, with which part of its rows. */
 struct gp_step { uint64_t walk, firing, i, m; };
 
-/* How many of the frames that share a tally have each kind of mark, see account.c; done: they are counted. */
-typedef struct gp_tally { uint64_t dropped, failed, counted; bool done; } gp_tally;
+/* How many of the frames that share a tally have each kind of mark, see account.c; late, lost: of those dropped; done:
+ * they are counted. */
+typedef struct gp_tally { uint64_t dropped, failed, counted, late, lost; bool done; } gp_tally;
 
 /* What became of the frames of one source. Any thread; no allocation per frame. */
 typedef struct gp_accountrt {
@@ -355,7 +358,9 @@ typedef struct gp_accountrt {
     gp_tally *tally;           /* by how many sinks end before the frame: nsinks + 1 */
     gp_hole all;               /* of a firing that stands for all frames: the worst hole */
     bool closed;               /* nothing is counted any more */
+    bool cut;                  /* of a stage before an input that does not wait: its reader ended before what it has */
     _Atomic uint64_t in, out, dropped, failed;
+    _Atomic uint64_t late, missed, full;       /* of those dropped: for these reasons, see gp_hole; missed: those lost */
     _Atomic uint64_t lost;     /* came and were dropped before they had a number: in none of these */
     _Atomic uint64_t faulty;   /* beside these, see gp_frame_faulty() */
 } gp_accountrt;
@@ -364,6 +369,12 @@ typedef struct gp_accountrt {
 static inline bool gp_comes_from(const gp_stage *st, int source)
 {
     return st->sources[source / 32] >> source % 32 & 1;
+}
+
+/* ... and an account with it, or with a stage that drops what its reader has no room for, and is a source itself? */
+static inline bool gp_account_ends_at(const gp_stage *st)
+{
+    return !st->nout || gp_is_leaky(st);
 }
 
 bool gp_account_init(gp_accountrt *l, const gp_run *run, int source);
@@ -434,6 +445,7 @@ struct gp_run {
     bool waits;                /* set up as far as can be while that goes on */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
+    atomic_bool gave_up;       /* nobody asked for level 2: only stages are left that others do not wait for (leak.c) */
     atomic_bool syncing;       /* frames are done, what was written is put on disk */
     atomic_int loan_tid;       /* the only thread of the program that has asked for frames; 0: none has, -1: several have */
     atomic_bool no_high;       /* it was said that threads cannot have a high priority */
@@ -540,6 +552,12 @@ bool gp_host_skip_hole(gp_threadrt *t);
 void gp_host_close(gp_actorrt *p);
 /* Worker t takes no more; the last to leave ends the stage. */
 void gp_host_leave(gp_threadrt *t);
+
+/* leak.c: a stage that takes each frame at once, whatever becomes of it; wants the accounts. Its thread. */
+void gp_leak_init(gp_actorrt *p);
+void gp_leak_thread(gp_threadrt *t);
+/* watch.c: is it such a stage, or behind one? */
+bool gp_actor_is_behind_leak(const gp_actorrt *p);
 
 /* turn.c */
 void gp_turns_init(gp_run *run);

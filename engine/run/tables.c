@@ -211,7 +211,7 @@ bool gp_accounts_make(gp_run *run)
     const gp_graph *g = run->graph;
     for (int i = 0; i < run->plan->nactors; i++) {
         const gp_actorrt *p = &run->actor[i];
-        if (!p->source)
+        if (!p->source && !(p->stage && gp_is_leaky(p->stage)))
             continue;
         int stage = (int)(p->stage - g->stage);
         run->account_of[stage] = run->naccounts;

@@ -54,7 +54,7 @@ void gp_turns_init(gp_run *run)
     run->awake_ns = run->pipeline->cpus > gp_threads_needed(run->plan) ? ALONE_NS : AWAKE_NS;
     for (int i = 0; i < n; i++) {
         gp_actorrt *p = &run->actor[i];
-        p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1
+        p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1 && !gp_is_leaky(p->stage)
                 && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
         p->lent = p->lends && !p->source && !p->on_loan;
         atomic_init(&p->cost, UNKNOWN_NS);
@@ -322,6 +322,10 @@ void *gp_host_thread(void *thread)
 {
     gp_threadrt *t = thread;
     gp_actorrt *p = t->actor;
+    if (p->leak) {
+        gp_leak_thread(t);
+        return NULL;
+    }
     if (p->on_loan) {
         leave(t, gp_loan_await_end(t));
         return NULL;

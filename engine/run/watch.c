@@ -15,7 +15,8 @@ enum {
     TICK_MS = 50,
     LATE_MS = 2 * TICK_MS,     /* a tick counts as this at most: in one that took longer nobody here had a processor */
     GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
-    LONG_MS = 1000,            /* so long at one frame, so long after the end was asked for: that holds it up */
+    LONG_MS = 1000,            /* so long at one frame, so long after the end was asked for: that holds it up; so long
+                                  may who others do not wait for take for a frame once these have ended */
 };
 
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
@@ -219,6 +220,65 @@ static void stalled_early(gp_run *run, int64_t ns)
         stop_stalled(run, &e);
 }
 
+/* ---- who others do not wait for (leak.c) ------------------------------ */
+
+bool gp_actor_is_behind_leak(const gp_actorrt *p)
+{
+    const gp_graph *g = p->run->graph;
+    int at = 0;
+    const gp_stage *st = gp_actor_stage(p, &at);
+    bool is = p->leak != NULL;
+    for (int i = 0; i < p->run->naccounts && !is; i++)
+        is = gp_is_leaky(&g->stage[p->run->account[i].source]) && gp_comes_from(st, p->run->account[i].source);
+    return is;
+}
+
+/* Have all ended but these, which only wait for a reader? */
+static bool leaks_are_left(const gp_run *run)
+{
+    bool waits = false, others = false;
+    for (int i = 0; i < run->nthreads; i++) {
+        others |= works(&run->thread[i]);
+        waits |= atomic_load(&run->thread[i].doing) == GP_DOING_IDLE;
+    }
+    for (int i = 0; i < run->plan->nactors && waits && !others; i++)
+        others |= !atomic_load(&run->actor[i].over) && !gp_actor_is_behind_leak(&run->actor[i]);
+    return waits && !others;
+}
+
+/* They take no more, and the run need not wait for them. */
+static void give_up_leaks(gp_run *run)
+{
+    gp_errs e = { .n = 0 };
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_actorrt *p = &run->actor[i];
+        if (!p->nout && !atomic_load(&p->over))
+            gp_fail(&e, GP_E_WARN, gp_actor_at(p), "nobody takes what stage '%s' has, and all others are done: the frames that "
+                    "it has not got are cancelled", p->name);
+    }
+    gp_run_fail(run, &e);
+    atomic_store(&run->gave_up, true);
+    gp_run_level(run, 2);
+}
+
+int gp_wait_for_reader(gp_call *c, int fd)
+{
+    gp_threadrt *t = c->ctx;
+    if (!gp_actor_is_behind_leak(t->actor))
+        return -1;
+    int was = atomic_load(&t->doing);
+    struct pollfd p = { .fd = fd, .events = POLLOUT };
+    int64_t since = gp_measure_now(t->run);
+    for (bool waits = true; atomic_load(&t->run->level) < 2 && !poll(&p, 1, 0) && waits; waits = fd >= 0) {
+        atomic_store(&t->actor->outside, true);
+        atomic_store(&t->doing, GP_DOING_IDLE);
+        poll(&p, 1, TICK_MS);
+    }
+    atomic_store(&t->doing, was);
+    gp_measure_idle(t, since);
+    return atomic_load(&t->run->level) < 2;
+}
+
 /* ---- the watch ------------------------------------------------------- */
 
 typedef struct gp_watcher {
@@ -228,6 +288,7 @@ typedef struct gp_watcher {
     void (*stalled)(gp_run *run, int64_t ns);
     bool (*holds_up)(gp_run *run, int64_t ns, gp_errs *errs);  /* says who does */
     bool (*slow)(gp_run *run, int64_t ns, gp_errs *errs);      /* says who has been at a frame for so long; or NULL */
+    bool (*leaks)(const gp_run *run);      /* is all over but what nobody waits for? or NULL */
 } gp_watcher;
 
 /* Who has cancelled twice hears whom he waited for, with all that is told of the run; who cancelled once hears it at
@@ -263,7 +324,7 @@ static void tell_slow(gp_run *run, const gp_watcher *w)
 
 static bool watch(gp_run *run, const gp_watcher *w)
 {
-    int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, ends = 0, stopped = 0;
+    int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, ends = 0, stopped = 0, left = now;
     uint64_t last = w->progress(run, ticked);
     bool told = false, told_early = false;
     struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
@@ -286,6 +347,10 @@ static bool watch(gp_run *run, const gp_watcher *w)
         ticked = gp_now_ns();
         now += (ticked < most ? ticked : most) - was;
         uint64_t at = w->progress(run, ticked);
+        if (at != last || !w->leaks || !w->leaks(run))
+            left = now;
+        if (level < 2 && now - left > LONG_MS * 1000000LL)
+            give_up_leaks(run);
         if (at != last || w->idle(run))
             last = at, moved = now;
         if (level >= 2 && !stopped)
@@ -312,7 +377,8 @@ static bool all_left(gp_run *run)
 
 bool gp_watch(gp_run *run)
 {
-    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled, gp_stall_holds_up, gp_stall_slow });
+    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled, gp_stall_holds_up, gp_stall_slow,
+                                     leaks_are_left });
 }
 
 static bool is_up(gp_run *run)
@@ -344,5 +410,5 @@ static bool takes_memory_or_compiles(gp_run *run)
 bool gp_watch_set_up(gp_run *run)
 {
     return watch(run, &(gp_watcher){ is_up, steps, takes_memory_or_compiles, stalled_early,
-                                     gp_stall_holds_up_early, NULL });
+                                     gp_stall_holds_up_early, NULL, NULL });
 }

@@ -142,6 +142,19 @@ static void lay_out_outputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, i
     }
 }
 
+/* How many frames are in time, before the first that is older than the stage takes. */
+static int in_time(const gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n)
+{
+    int64_t since = gp_now_ns() - p->stage->deadline_ns;
+    int i = 0;
+    while (i < n && (!wv->age[i].born_ns || wv->age[i].born_ns >= since))
+        i++;
+    if (wv->judged == first + 1)
+        return wv->late ? 0 : i ? i : 1;
+    wv->judged = first + 1, wv->late = !i;
+    return i;
+}
+
 int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n,
                            gp_hole *hole, gp_errs *errs)
 {
@@ -152,7 +165,10 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
         n = read_first(p->in[lead].ring, wv, first, n);
     for (int i = 0; i < p->nin; i++)
         n = i == lead ? n : read_more(p->in[i].ring, wv, first, n);
-    *hole = n ? GP_NO_HOLE : gp_frame_meta(p, first).hole;
+    bool there = n;
+    if (there && p->stage->deadline_ns)
+        n = in_time(p, wv, first, n);
+    *hole = n ? GP_NO_HOLE : there ? GP_HOLE_LATE : gp_frame_meta(p, first).hole;
     bool absent = *hole == GP_HOLE_ABSENT && p->stage->from_rank;
     if (absent)
         read_absent(p, wv, first), *hole = GP_NO_HOLE, n = 1;

@@ -281,6 +281,12 @@ void gp_model_publish(simulation *x, int a, uint64_t first, int n)
 gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *costs, uint64_t frames, int slices,
                           gp_errs *errs)
 {
+    for (int i = 0; i < plan->graph->nstages; i++)
+        if (gp_is_leaky(&plan->graph->stage[i])) {
+            gp_fail(errs, GP_E_USAGE, plan->graph->stage[i].at, "a simulation does not know which frames 'when_full' drops: "
+                    "without it, it shows how many there could be");
+            return NULL;
+        }
     gp_simulated *s = GP_NEW(a, gp_simulated, 1);
     gp_report *r = s->report = GP_NEW(a, gp_report, 1);
     int ranks = costs->ranks > 1 ? costs->ranks : 1;

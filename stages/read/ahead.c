@@ -1,4 +1,4 @@
-/* ahead.c - a stream that does not wait (`when_full: drop`), see reader.h.
+/* ahead.c - a stream that does not wait (`when_full: drop-newest`), see reader.h.
  *
  * A thread reads frames into a queue, as long as the stream gives any; the stage takes them out, as it has room. A
  * frame that comes while the queue is full is dropped, whole, and keeps its number: the next one that finds room says
@@ -119,7 +119,7 @@ gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
         return (gp_came){ .status = GP_FAILED, .error = bad, .none = true };
     a->begun = true;
     if (take_lost(a))
-        return (gp_came){ .status = GP_DROP };
+        return (gp_came){ .status = GP_LOST };
     if (first && !gp_wait_fd(c, a->there_fd))
         return (gp_came){ .status = GP_STOPPED };
     if (eventfd_read(a->there_fd, &one))

@@ -1,6 +1,7 @@
 /* joined.c - all frames in one file, to standard output or to a process, see writer.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,14 +93,34 @@ static gp_status reach_joined(gp_writer *w, gp_call *c, char why[GP_WHY])
     return gp_path_expand(path, w->o->path, 0, "", why) ? gp_writer_reach(c, f, path, why) : GP_FAILED;
 }
 
+static bool put(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
+{
+    int fd = w->worker[0].file.fd;
+    return w->process ? gp_process_write(w->process, v, n, why) : gp_write_all(fd, v, n, why);
+}
+
+/* To a pipe, in pieces for which there is room, where the run may end without its reader. */
+static bool put_in_pieces(gp_writer *w, const struct iovec *v, int n, char why[GP_WHY])
+{
+    for (int i = 0; i < n; i++)
+        for (size_t at = 0, k; at < v[i].iov_len; at += k) {
+            k = v[i].iov_len - at < PIPE_BUF ? v[i].iov_len - at : PIPE_BUF;
+            w->left = !gp_wait_for_reader(w->call, w->worker[0].file.fd);
+            if (w->left || !put(w, &(struct iovec){ (char *)v[i].iov_base + at, k }, 1, why))
+                return false;
+        }
+    return true;
+}
+
 /* Writes at the end of the file. Somebody may truncate it at any moment: then it stays too short. */
-static bool put_rows(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
+static bool put_rows(gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
 {
     const gp_outfile *f = &w->worker[0].file;
     bool own = f->open && !f->in_place;
     if (own)
         fcntl(f->fd, F_SETFL, O_APPEND);
-    bool ok = w->process ? gp_process_write(w->process, v, n, why) : gp_write_all(f->fd, v, n, why);
+    bool whole = !f->in_place || !w->call || gp_wait_for_reader(w->call, f->fd) < 0;
+    bool ok = whole ? put(w, v, n, why) : put_in_pieces(w, v, n, why);
     if (own)
         fcntl(f->fd, F_SETFL, 0);      /* the header has its place */
     return ok;
@@ -340,8 +361,14 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if (k < n)
         f[k].status = GP_AGAIN;
     int at = 0;
+    w->call = c;
     bool ok = gp_write_creates(o) ? append_rows(w, c, f, v, k, &at, why) : append_frames(w, c, f, v, k, rows, why);
+    w->call = NULL;
     w->in_file += k;
+    if (w->left) {
+        f[0].status = GP_STOPPED;
+        return true;
+    }
     if (ok && !o->rotates) {
         pthread_mutex_lock(&w->lock);
         w->now = (gp_saved){ f[k - 1].index + 1, { w->size, (uint64_t)w->joined.dim[0], w->head } };
@@ -369,7 +396,9 @@ static bool finish_process(gp_writer *w, gp_call *c)
 {
     char why[GP_WHY];
     gp_process_hang_up(w->process);
-    gp_process_has_ended(w->process, true);
+    for (int go = 1; !gp_process_has_ended(w->process, go < 0);)
+        if (!(go = gp_wait_for_reader(c, -1)))
+            return true;               /* close_writer() stops it */
     int unread = gp_process_unread(w->process);
     if (ended_well(w, unread, why)) {
         if (unread < 0)

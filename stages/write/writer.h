@@ -90,6 +90,8 @@ typedef struct gp_writer {
     char begin[GP_Y4M_LINE];   /* of a video: what is to be written before its first frame; */
     size_t nbegin;             /* its bytes; 0: it was */
     bool began;                /* a frame came, be it one of no rows */
+    gp_call *call;             /* the one that writes to a joined file now */
+    bool left;                 /* ... in which the run ended without a reader */
     /* Of joined files that follow each other: */
     char path[PATH_MAX];       /* of the last one */
     uint64_t nfiles;           /* so many were begun, */

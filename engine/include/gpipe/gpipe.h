@@ -253,6 +253,9 @@ typedef struct gp_account {
     uint64_t faulty;       /* of all: made of files with faults that were told as warnings */
     uint64_t block;        /* where stages regroup: out, dropped and failed grow by so many at a time; else 1.
                               0: only at the end of the run */
+    uint64_t late, lost, full;     /* of those dropped: as they were older than a 'deadline'; as they never came to their source,
+                              or not in time; as a stage with 'when_full' had no room: its frames have an account of their
+                              own, whose source is 'STAGE.queue' */
 } gp_account;
 
 /* Numbers of one stage while it runs, and after. */

@@ -500,6 +500,7 @@ typedef enum gp_status {
                        done yet; those before it are, then run() is called again */
     GP_ABSENT,      /* of a stage that says to_rank: another rank has this frame. It becomes a hole that no account
                        counts */
+    GP_LOST,        /* of a source: the frame never came, or there was no room for it. As GP_DROP, but it counts as lost */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
@@ -532,6 +533,10 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* For sinks, before they write to a pipe or socket. 1: up to PIPE_BUF bytes can be written now, and before any more it is
+ * called again; 0: the run ends without this reader, return GP_STOPPED; -1: others wait for this stage, too (no
+ * 'when_full'), and it may write as much as it likes. With fd -1 it only waits a while. */
+int gp_wait_for_reader(gp_call *c, int fd);
 /* For a stage with several workers: waits until all frames before that of this call are done. False: one of them was
  * the end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);

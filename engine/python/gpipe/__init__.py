@@ -735,8 +735,8 @@ class Pipeline:
         return Plan(self._plan)
 
     def account(self) -> Dict[str, Dict[str, int]]:
-        """Of each source: frames that went in, came out, were dropped, failed, or cancelled. While it runs, those that
-        are under way count as cancelled."""
+        """Of each source: frames that went in, came out, were dropped (of these, late, lost, or for lack of room: see
+        when_full), failed, or cancelled. While it runs, those that are under way count as cancelled."""
         return self._plan.accounts()
 
     def report(self) -> Report:

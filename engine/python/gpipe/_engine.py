@@ -263,5 +263,5 @@ class Compiled:
     def accounts(self):
         n = lib.gp_accounts(self.c, ffi.NULL, 0)
         a = ffi.new("gp_account[]", max(n, 1))
-        names = "in", "out", "dropped", "failed", "cancelled"
+        names = "in", "out", "dropped", "failed", "cancelled", "late", "lost", "full"
         return {text(x.source): {k: getattr(x, k) for k in names} for x in a[0:lib.gp_accounts(self.c, a, n)]}
