@@ -287,7 +287,10 @@ check("its elements", data == struct.pack("<12f", *[7] * 12), data)
 check("no new frame", get("/frame?buffer=raw&after=0")[0] == 204)
 check("no such buffer", get("/frame?buffer=rax") [0] == 404 and b"no buffer 'rax'" in get("/frame?buffer=rax")[1])
 check("no such page", get("/nothing")[0] == 404)
-check("a page of another name is not answered", get("", Host="evil.example")[0] == 403)
+for host in "evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "127.evil.example", "[::1].evil.example":
+    check(f"a page of another name is not answered: {host}", get("", Host=host)[0] == 403)
+for host in "localhost", "LocalHost:80", "127.0.0.1:80", "127.0.0.1", "127.1.2.3", "[::1]:80", "[::1]":
+    check(f"a page of this machine's name is: {host}", get("", Host=host)[0] == 200)
 
 if not browser.find():
     print("view: SKIPPED: no Chromium starts here: the page was not tested")
