@@ -246,6 +246,17 @@ for args, code, what in (
         (("copy", "--set", "stages.read.path=none.raw"), 2, "none.raw")):
     got, out, err = done("probe", chain, *args)
     check(f"probe: {args}", got == code and what in err and not out, (got, out, err))
+put("slow.lua", "function process(f, x, y)\n y:copy(x)\n if f.index == 0 then os.execute('sleep 0.2') end\nend")
+for more in "when_full: drop-oldest", "when_full: drop-newest", "deadline: 1ns":
+    late = put("late.yaml", """
+buffers: {a: {dtype: f32, shape: [4, 6]}, slow: {like: a}}
+stages:
+  - {use: read, path: in.raw, format: raw, out: a}
+  - {name: slow, use: lua, script: slow.lua, %s}
+  - {use: discard}
+""" % more)
+    code, out, err = done("probe", late, "slow", "--frame", "10")
+    check(f"probe: no frame comes too late, {more}", code == 0 and npy(out)[2] == struct.pack("<24f", *[4] * 24), (code, err))
 check("probe: a file", bytes_of(path("h.npy"))[:6] == b"\x93NUMPY")
 
 # ---- the page
