@@ -257,6 +257,8 @@ stages:
 """ % more)
     code, out, err = done("probe", late, "slow", "--frame", "10")
     check(f"probe: no frame comes too late, {more}", code == 0 and npy(out)[2] == struct.pack("<24f", *[4] * 24), (code, err))
+got, out, err = done("probe", "-q", chain, "copy", "--frame", "2", "-o", "/dev/full", "--format", "raw")
+check("probe: no room for the file", got == 1 and err.startswith("gpipe: error: '/dev/full' cannot be written"), (got, err))
 check("probe: a file", bytes_of(path("h.npy"))[:6] == b"\x93NUMPY")
 
 # ---- the page
