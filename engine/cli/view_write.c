@@ -61,8 +61,12 @@ static int write_to(const gp_args *args, const gp_registry *registry, const gp_t
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     else if (gp_load_for(&l, &none, machine, registry, errs))
         push(l.pipeline, f, errs);
-    for (int i = 0; i < errs->n; i++)
-        errs->e[i].at = (gp_loc){ 0 };     /* this text is nobody's */
+    static const char first[] = "frame 0: ";
+    for (int i = 0; i < errs->n; i++) {
+        errs->e[i].at = (gp_loc){ 0 };     /* this text is nobody's, nor is the number of its one frame */
+        if (!strncmp(errs->e[i].msg, first, sizeof first - 1))
+            memmove(errs->e[i].msg, errs->e[i].msg + sizeof first - 1, strlen(errs->e[i].msg) - sizeof first + 2);
+    }
     gp_print_errs(args, NULL, errs);
     int status = gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
