@@ -41,7 +41,7 @@ TABLE = [
     ("check mine.yaml b", "broken.yaml", ""), ("run --progress ", "auto bar plain json none", ""),
     ("run --progress=p", "--progress=plain", ""), ("run --device c", "cpu cuda:0", ""), ("run --report ", "", ""),
     ("run -- --se", "", ""), ("run mine.yaml --set ", "depth= launch= vars. buffers. stages. ...", "stages="),
-    ("run mine.yaml --set de", "device= depth=", ""), ("run mine.yaml --set vars.", "vars.dir= vars.sigma=", ""),
+    ("run mine.yaml --set de", "device= depth= deadline=", ""), ("run mine.yaml --set vars.", "vars.dir= vars.sigma=", ""),
     ("run mine.yaml --set vars.dir=", "", ""),
     ("run mine.yaml --set buffers.", "buffers.raw. buffers.soft. buffers.blur.", ""),
     ("run mine.yaml --set buffers.raw.d", "buffers.raw.dtype= buffers.raw.depth=", ""),
