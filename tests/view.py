@@ -110,7 +110,8 @@ check("a picture", png[:8] == b"\x89PNG\r\n\x1a\n" and png[16:24] == struct.pack
 out, err = r.feed_until(look("raw", "--format", "png"))
 check("a picture on standard output", out[:8] == b"\x89PNG\r\n\x1a\n", err)
 out, err = r.feed_until(look("twice", "-o", "a.png"))
-check("what a format cannot hold is an error", b"png" in err.lower() and not os.path.exists(path("a.png")), err)
+check("a picture of f32", bytes_of(path("a.png"))[:4] == b"\x89PNG"
+      and b"gpipe: the picture shows f32 as levels: 0 is " in err, err)
 
 # ---- numbers, until the run ends
 w = look(r.pid, "twice", "--watch", "--json", "--rate", "1000")
@@ -190,6 +191,8 @@ p = look("raw")
 out, err = p.communicate(timeout=60)
 check("of several runs one is to be named", p.returncode == 2 and not out and b"2 pipelines run; 'gpipe view PID' shows" in err
       and b"say which: gpipe view PID raw" in err, err)
+out, err = r.feed_until(look("twice"))
+check("of several runs it is the one that has the buffer", npy(out)[0] == "<f4", err)
 other.send_signal(signal.SIGTERM)
 other.wait(60)
 r.end()
@@ -272,6 +275,12 @@ for args, code, what in (
         (("copy", "--set", "stages.read.path=none.raw"), 2, "none.raw")):
     got, out, err = done("probe", chain, *args)
     check(f"probe: {args}", got == code and what in err and not out, (got, out, err))
+code, out, err = done("probe", chain, "a", "--frame", "7", "-o", "l.pgm")
+check("probe: levels of a picture", bytes_of(path("l.pgm")) == b"P5\n6 4\n255\n" + bytes(15 * [255] + [0] + 8 * [255])
+      and "gpipe: the picture shows f32 as levels: 0 is -4, 255 is 4" in err, (code, err, bytes_of(path("l.pgm"))))
+code, out, err = done("probe", chain, "a", "--set", "buffers.a.dtype=f16", "--set", "stages.root.expr=in", "-o", "l.csv")
+check("what a format cannot hold is an error", code == 3 and "'l.csv' cannot hold f16 [4, 6]: text holds no f16 and no c64; a .npy "
+      "holds any frame" in err and "stage 'view'" not in err and not os.path.exists(path("l.csv")), (code, err))
 check("probe: a file", bytes_of(path("h.npy"))[:6] == b"\x93NUMPY")
 
 # ---- the page

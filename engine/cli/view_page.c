@@ -143,12 +143,7 @@ static void write_page(FILE *to)
 static void write_buffers(const gp_pipeline *p, FILE *to)
 {
     gp_json j = { .f = to, .level = 3 };
-    gp_buffer_info b;
-    gp_json_open(&j, NULL, '[');
-    for (int i = 0; gp_pipeline_buffer(p, i, &b); i++)
-        if (!b.constant)
-            gp_json_str(&j, NULL, b.name);
-    gp_json_close(&j, ']');
+    gp_buffers_json(&j, NULL, p);
 }
 
 unsigned gp_view_page_get(gp_view_page *v, const gp_view_ask *ask, FILE *to, const char **type)
