@@ -1,5 +1,5 @@
-/* border.cu - what crosses between host and GPU without a copy engine, see cuda/recorder.c: few bytes, and the word that
- * says that a launch is done. Both are in memory of the host that the GPU sees. */
+/* border.cu - what crosses between host and GPU without a copy engine, see cuda/recorder.c: few bytes, and the word, a
+ * completion flag, that says that a launch is done. Both are in pinned memory, which is mapped. */
 #include "map.h"
 
 #if defined __CUDACC__ && !defined __CUDACC_RTC__

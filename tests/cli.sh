@@ -149,6 +149,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     case 4: qsort(two, 2, 1, compare); break;
     case 5: free(p = malloc(100)), free(p); break;
     case 6: return deep(0);
+    case 10: exit(0);
     case 9: for (fclose(fopen(getenv("LOOPS"), "w")); ; ) two[0] = *(char *volatile)two;
     }
     return true;
@@ -162,7 +163,7 @@ static bool shape(gp_shape *s)
 }
 static const gp_port out[] = { { .name = "out" }, { 0 } };
 static const gp_opt opts[] = {
-    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape|loops", .required = true, .help = "how" },
+    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape|loops|exit", .required = true, .help = "how" },
     { 0 } };
 static const gp_kind faulty = { GP_KIND("faulty"), .help = "faults", .out = out, .opts = opts,
                                 .opts_size = sizeof(struct faulty), .shape = shape, .run = run };
@@ -178,6 +179,7 @@ faults() { local how=$1 code=$2 says=$3; shift 3
 for how in here library missing called deep leave; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
 for how in abort free; do faults $how 134 'an abort' "$GPIPE" run; done
 faults shape 139 'a segmentation fault' "$GPIPE" check
+faults exit 1 'a call of exit(), which ends the run,' "$GPIPE" run
 # ... before it has said its name, too
 { cat "$tmp/faulty.c"; echo '__attribute__((constructor)) static void early(void) { *(char *)nowhere = 1; }'; } > "$tmp/early.c"
 expect 'a faulty constructor' 0 '' ${CC:-cc} -std=c11 -O1 -fno-builtin -shared -fPIC -Iengine/include "$tmp/early.c" -o "$tmp/early.so"

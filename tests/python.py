@@ -195,6 +195,9 @@ for name, dtype in zip("u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64".split(),
     a = np.array([0, 1, 7, 100], dtype)
     b = through([a, a.astype(np.dtype(dtype).newbyteorder(">"))], pipe("", name, "[4]"))
     check(f"elements {name}", np.array_equal(b, [a, a]) and b[0].dtype == dtype, b)
+b = through([A > 3, (A > 3)[::-1]], pipe("", "u8"))
+check("bool is u8", np.array_equal(b, [A > 3, (A > 3)[::-1]]) and b[0].dtype == "u1", b)
+refuses("one array as frames", ValueError, ["this is one, of shape [4, 6]", "frames=[a]"], lambda: through(A, pipe()))
 b = through([A, A[:3], A[:1], A], pipe("use: scale, a: 2"))
 check("fewer rows", [x.shape for x in b] == [(4, 6), (3, 6), (1, 6), (4, 6)] and np.array_equal(b[1], 2 * A[:3]), b)
 check("no rows", [x.shape for x in through([A[:0], A], pipe("use: scale, a: 2"))] == [(0, 6), (4, 6)])
@@ -250,8 +253,8 @@ check("numbers, holes", [x.number for x in f] == [0, 2, 3], f)
 check("metadata", [x.meta for x in f] == [{"exposure": 0.5}, {"exposure": 1, "gain": 3}, {"exposure": 2}], f)
 check("names, times", f[0].name == "a.png" and f[0].time_ns == 12345 and f[1].name is None
       and before <= f[1].time_ns <= time.time_ns(), f)
-check("the account", p.account() == {"camera": {"in": 5, "out": 4, "dropped": 1, "failed": 0, "cancelled": 0}},
-      p.account())
+check("the account", p.account() == {"camera": {"in": 5, "out": 4, "dropped": 1, "failed": 0, "cancelled": 0, "late": 0,
+                                              "lost": 0, "full": 0}}, p.account())
 
 # == loans ======================================================================
 with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
@@ -306,6 +309,9 @@ with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
         loan.array[:], loan.name = 3, "c"
     f = result.pull()
     check("frames that are dropped are holes", f.number == 6 and f.name == "c" and f.array[0, 0] == 6, f)
+    check("... as text", repr(f) == f"<gpipe.Frame 6 'c': float32 [4, 6], time_ns {f.time_ns}>"
+          and repr(gp.Frame(1, 2, None, {"gain": 3.0}, A))
+          == "<gpipe.Frame 1: float32 [4, 6], time_ns 2, meta {'gain': 3.0}>", f)
     loan = camera.begin()
     refuses("time is up", TimeoutError, "'camera' has no room after 0.01 s", lambda: camera.begin(timeout=0.01))
     refuses("... since the program has it", TimeoutError, ["the program itself has frame 7 of it", "(workers: 1)"],
@@ -313,6 +319,7 @@ with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
     refuses("time is up at an output", TimeoutError, "'result' has no frame after 0 s", lambda: result.pull(timeout=0))
 check("a loan that nobody ended", p.account()["camera"]["dropped"] == 4, p.account())
 refuses("... is over", ValueError, "has ended", lambda: loan.array)
+refuses("... a loop", RuntimeError, "'result': the pipeline does not run", lambda: next(iter(result)))
 refuses("outside of 'with'", RuntimeError, "'camera': the pipeline does not run", lambda: camera.push(A))
 
 
@@ -668,6 +675,10 @@ for text in "a$$b", "${n}", "$", "a: b", "", "\n'\"\\\\":
     check(f"a variable is the text {text!r}", len(through([A], pipe(
         "use: lua, script: text.lua, params: {text: '${text}'}", top="vars: {text: null}"),
         vars={"text": text})) == 1)
+refuses("variables that are no mapping", TypeError, "vars is a mapping, as {'sigma': 2}, not list",
+        lambda: gp.Pipeline(text=pipe(), vars=["n=1"]))
+refuses("settings that are none", TypeError, "settings is a mapping, as {'depth': 8}, not str",
+        lambda: gp.Pipeline(text=pipe()).set("depth=9"))
 refuses("a variable that there is not", gp.Error, "vars.m=1", lambda: gp.Pipeline(text=pipe(), vars={"m": 1}))
 check("names in tracebacks", all(x.__module__ == "gpipe" for x in (gp.Error, gp.Stopped, gp.GpipeWarning)))
 warns = """
@@ -1040,6 +1051,39 @@ for n in 1, 2:                                         # in the pull, then at th
 out, err = p.communicate(timeout=60)
 check("a loop of a plug-in, and Ctrl-C", "stage 'hang' (plug-in hangs 1) has" in said and out == "stuck\n"
       and p.returncode == 0, (p.returncode, said, out, err))
+
+# a thread that asks for the next frame when its run is over, and when another is on
+asks, had, ended = threading.Semaphore(0), threading.Semaphore(0), []
+q = gp.Pipeline(text=pipe())
+
+
+def show():
+    try:
+        for frame in q.outputs["result"]:
+            had.release()
+            asks.acquire(timeout=60)
+        ended.append("ended")
+    except BaseException as e:
+        ended.append(repr(e))
+
+
+viewers = [threading.Thread(target=show, daemon=True) for _ in range(2)]
+for viewer in viewers:
+    with q:
+        viewer.start()
+        q.inputs["camera"].push(np.zeros((4, 6), "f4"))
+        check("a thread that shows frames has one", had.acquire(timeout=60))
+asks.release()
+while not ended and any(v.is_alive() for v in viewers):
+    time.sleep(0.001)
+with q:
+    q.inputs["camera"].push(np.zeros((4, 6), "f4"))
+    asks.release()
+    for viewer in viewers:
+        viewer.join(60)
+    check("a loop ends with its run", ended == ["ended", "ended"], ended)
+    check("... and takes no frame of another", q.outputs["result"].pull(timeout=60).number == 0)
+refuses("a report without times", RuntimeError, "measure=True", q.report)
 
 # == what the documentation shows ===============================================
 with open(os.path.join(ROOT, "engine/cli/topics/python.md")) as f:

@@ -127,9 +127,9 @@ static void destroy(edited_run *r)
 
 enum { RUNS = 24 };
 
-/* Settings of a run whose sources take some 0.4 s, and each time longer: making a plan ready takes longer than so few
- * frames, at full speed. */
-static const char *const *slowly(const char *const *set, int tries, const char *to[12])
+/* Settings of a run on this device whose sources take some 0.4 s, and each time longer: making a plan ready takes longer
+ * than so few frames, at full speed. */
+static const char *const *slowly(const char *device, const char *const *set, int tries, const char *to[14])
 {
     static const struct { const char *stage; double rate; } source[] = {
         { "read", 60 }, { "generate", 110 }, { "read2", 45 } };
@@ -139,15 +139,18 @@ static const char *const *slowly(const char *const *set, int tries, const char *
         snprintf(text[n], sizeof text[n], "stages.%s.rate=%g", source[n].stage, source[n].rate / (1 + tries));
         to[n] = text[n];
     }
+    to[n++] = device;
     while (*set)
         to[n++] = *set++;
     to[n] = NULL;
     return to;
 }
 
-/* All kinds of stages that keep something, with random depths, streams and launches at random frames. */
+/* All kinds of stages that keep something, with random depths, streams, launches and copies at random frames. */
 TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
 {
+    static const char *const devices[] = { "device=cpu", "device=cpu:0", "device=cpu:0-1" };       /* these copy */
+    const char *device = devices[_i % 3];
     unsigned seed = (unsigned)_i * 2654435761u + 99;
     size_t want_n, n;
     const char *dir = pipe_dir();
@@ -161,11 +164,11 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
         edited_run r;
         dir = pipe_dir();
         knobs_put_files(dir);
-        const char *sets[12];
-        start(&r, dir, knobs_yaml, slowly(knobs_goes_on[knobs_draw(&seed) % KNOBS_GOES_ON], tries, sets));
+        const char *sets[14];
+        start(&r, dir, knobs_yaml, slowly(device, knobs_goes_on[knobs_draw(&seed) % KNOBS_GOES_ON], tries, sets));
         for (int i = 0; i < 8 && !atomic_load(&r.over); i++) {
             wait_for(&r, knobs_draw(&seed) % 16 + frames_in(&r));
-            edits += edit(&r, dir, knobs_yaml, slowly(knobs_goes_on[knobs_draw(&seed) % KNOBS_GOES_ON], tries, sets));
+            edits += edit(&r, dir, knobs_yaml, slowly(device, knobs_goes_on[knobs_draw(&seed) % KNOBS_GOES_ON], tries, sets));
             ck_assert_msg(!r.refused.failed, "%s", r.refused.failed ? r.refused.e[0].msg : "");
         }
         finish(&r, 0);

@@ -36,6 +36,35 @@ static const verdict_case cases[] = {
       .actor = { { "read", .busy = 99, .idle = 90 } }, .bound = GP_BOUND_RATE, .of = "read",
       .text = "bound by source 'read', which waits for its input (idle 90 %): what feeds it has to be faster", NONE },
 
+    /* what a program pushes and pulls: of the run with one thread the rest is that of a frame that is on its way, or of
+     * the program's own */
+#define LOANS "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n  - {use: input, name: in, out: g}\n" \
+      "  - {use: scale, a: 2}\n  - {use: output, name: out}\n"
+    { "a slow camera", LOANS, .actor = { { "in", .busy = 98, .idle = 94 }, { "out", .busy = 3, .idle = 2, .in = 96 } },
+      .bound = GP_BOUND_RATE, .of = "in", .text = "bound by source 'in', which waits for its input (idle 94 %): ", NONE },
+    { "who is slow with what it pulls", LOANS,
+      .actor = { { "in", .busy = 4, .idle = 3, .out = 90 }, { "out", .busy = 98, .idle = 95 } }, .bound = GP_BOUND_RATE,
+      .of = "out", .text = "bound by stage 'out', which waits for who takes what it writes (idle 95 %)", NONE },
+    { "by turns, all in the pipeline", LOANS, .whole = true, .age = 950,
+      .actor = { { "in", .busy = 97, .idle = 95 }, { "out", .busy = 8, .idle = 6, .in = 90 } }, .bound = GP_BOUND_RATE,
+      .of = "out", .text = "bound by the program, which pushes a frame into 'in' and waits until it comes out of 'out' "
+      "(90 % of the time): push several before the first is pulled, or pull on another thread", NONE },
+    { "several on their way, all in the pipeline", "streams: 1\n" LOANS, .age = 2900,
+      .actor = { { "in", .busy = 97, .idle = 95 }, { "out", .busy = 8, .idle = 6, .in = 90 },
+                 { "scale", .launches = 970, .ms = 1 } }, .bound = GP_BOUND_STREAMS, .of = "scale",
+      .text = "bound by the 1 stream of 'scale'", .path = "streams", .value = "16" },
+    { "by turns, the camera while it has the frame", LOANS, .age = 20,
+      .actor = { { "in", .busy = 97, .idle = 3 }, { "out", .busy = 97, .idle = 95, .in = 2 } }, .bound = GP_BOUND_STAGE,
+      .of = "in", .whole = true, .text = "bound by stage 'in' (host, 94 % busy): what the program does while it has a frame of "
+      "it has to be faster", NONE },
+    { "by turns, the viewer while it has the frame", LOANS, .age = 950,
+      .actor = { { "in", .busy = 97, .idle = 95 }, { "out", .busy = 97, .idle = 4, .in = 1 } }, .bound = GP_BOUND_STAGE,
+      .of = "out", .text = "bound by stage 'out' (host, 93 % busy)", NONE },
+    { "by turns, the program without a frame", LOANS, .whole = true, .age = 30,
+      .actor = { { "in", .busy = 99, .idle = 98 }, { "out", .busy = 95, .idle = 94, .in = 2 } }, .bound = GP_BOUND_RATE,
+      .of = "in", .text = "bound by the thread of the program that pushes and pulls, which has no frame and asks for none "
+      "(96 % of the time): what it does meanwhile has to be faster, or to be done by another thread", NONE },
+
     /* host stages */
     { "as many as the next can take", HOST,
       .actor = { { "generate", .busy = 39 }, { "clean", .busy = 97 } },

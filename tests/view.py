@@ -281,6 +281,19 @@ check("probe: levels of a picture", bytes_of(path("l.pgm")) == b"P5\n6 4\n255\n"
 code, out, err = done("probe", chain, "a", "--set", "buffers.a.dtype=f16", "--set", "stages.root.expr=in", "-o", "l.csv")
 check("what a format cannot hold is an error", code == 3 and "'l.csv' cannot hold f16 [4, 6]: text holds no f16 and no c64; a .npy "
       "holds any frame" in err and "stage 'view'" not in err and not os.path.exists(path("l.csv")), (code, err))
+put("slow.lua", "function process(f, x, y)\n y:copy(x)\n if f.index == 0 then os.execute('sleep 0.2') end\nend")
+for more in "when_full: drop-oldest", "when_full: drop-newest", "deadline: 1ns":
+    late = put("late.yaml", """
+buffers: {a: {dtype: f32, shape: [4, 6]}, slow: {like: a}}
+stages:
+  - {use: read, path: in.raw, format: raw, out: a}
+  - {name: slow, use: lua, script: slow.lua, %s}
+  - {use: discard}
+""" % more)
+    code, out, err = done("probe", late, "slow", "--frame", "10")
+    check(f"probe: no frame comes too late, {more}", code == 0 and npy(out)[2] == struct.pack("<24f", *[4] * 24), (code, err))
+got, out, err = done("probe", "-q", chain, "copy", "--frame", "2", "-o", "/dev/full", "--format", "raw")
+check("probe: no room for the file", got == 1 and err.startswith("gpipe: error: '/dev/full' cannot be written"), (got, err))
 check("probe: a file", bytes_of(path("h.npy"))[:6] == b"\x93NUMPY")
 
 # ---- the page
@@ -330,7 +343,10 @@ check("its elements", data == struct.pack("<12f", *[7] * 12), data)
 check("no new frame", until(lambda: get(f"/frame?buffer=raw&after={newest()}")[0] == 204))
 check("no such buffer", get("/frame?buffer=rax") [0] == 404 and b"no buffer 'rax'" in get("/frame?buffer=rax")[1])
 check("no such page", get("/nothing")[0] == 404)
-check("a page of another name is not answered", get("", Host="evil.example")[0] == 403)
+for host in "evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "127.evil.example", "[::1].evil.example":
+    check(f"a page of another name is not answered: {host}", get("", Host=host)[0] == 403)
+for host in "localhost", "LocalHost:80", "127.0.0.1:80", "127.0.0.1", "127.1.2.3", "[::1]:80", "[::1]":
+    check(f"a page of this machine's name is: {host}", get("", Host=host)[0] == 200)
 
 if not browser.find():
     print("view: SKIPPED: no Chromium starts here: the page was not tested")

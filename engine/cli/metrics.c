@@ -9,6 +9,7 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/dl.h"
@@ -211,15 +212,24 @@ static void write_all(FILE *f, gp_metrics *m)
 
 /* ---- the server ------------------------------------------------------ */
 
+/* "127.0.0.1:9100", "localhost", "[::1]:9100": a name that no server of names gives another meaning. */
+static bool is_of_here(const char *host)
+{
+    const char *colon = strrchr(host, ':');
+    struct in_addr a;
+    char name[16] = "";
+    size_t n = colon && !strchr(colon, ']') ? (size_t)(colon - host) : strlen(host);
+    if (n < sizeof name)
+        memcpy(name, host, n);
+    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]")
+        || (inet_pton(AF_INET, name, &a) == 1 && ntohl(a.s_addr) >> 24 == 127);
+}
+
 /* Who listens to this machine alone does not answer pages of others' names, which may have been made to mean it. */
 static bool is_asked_as(const gp_metrics *m, struct MHD_Connection *c)
 {
-    static const char *const names[] = { "127.", "localhost", "[::1]" };
     const char *host = mhd.lookup_connection_value(c, MHD_HEADER_KIND, "Host");
-    bool ours = !m->local || !host;
-    for (int i = 0; i < 3 && !ours; i++)
-        ours = !strncmp(host, names[i], strlen(names[i]));
-    return ours;
+    return !m->local || !host || is_of_here(host);
 }
 
 static const char *argument(struct MHD_Connection *c, const char *key)

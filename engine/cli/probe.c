@@ -105,7 +105,8 @@ const gp_verb gp_verb_probe = {
     .more = "Runs the pipeline up to that frame, prints its least and greatest element, mean, standard\n"
             "deviation and NaNs, and writes it as 'gpipe view' does: as .npy to standard output, unless\n"
             "that is a terminal, or to the FILE of -o. Sinks do nothing, so that no file is written or\n"
-            "replaced; scripts do what they do. Stages are not fused, so that each buffer is there.\n",
+            "replaced; scripts do what they do. Stages are not fused, so that each buffer is there, and\n"
+            "wait for each other, whatever 'when_full' and 'deadline' say, so that each frame is.\n",
     .target = GP_TARGET_HERE, .run = probe,
     .options = (const gp_option[]){
         GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN,

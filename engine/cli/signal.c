@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -140,11 +141,12 @@ static const void *code_of(const ucontext_t *context)
 #endif
 }
 
-/* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. */
+/* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. NULL: no
+ * fault, but a call. */
 static const gp_plugin_info *plugin_of(const gp_registry *r, const ucontext_t *context)
 {
     void *caller[64];
-    const gp_plugin_info *of = gp_plugin_at(r, code_of(context));
+    const gp_plugin_info *of = context ? gp_plugin_at(r, code_of(context)) : NULL;
     for (int i = 0, n = of ? 0 : backtrace(caller, 64); i < n && !of; i++)
         of = gp_plugin_at(r, caller[i]);
     return of;
@@ -199,6 +201,24 @@ static void on_fault(int number, siginfo_t *info, void *context)
     remove_files();
     signal(number, SIG_DFL);
     raise(number);
+}
+
+/* A stage, or a library that it uses, ends the process while a run goes on: what is lost is said, and it is no success.
+ * gpipe itself ends on its first thread. */
+static void on_exit_call(void)
+{
+    char thread[17] = "";
+    if (!atomic_load(&running.pipeline) || syscall(SYS_gettid) == getpid())
+        return;
+    prctl(PR_GET_NAME, thread);
+    line l = begin("error", "gpipe: error: a call of exit(), which ends the run,");
+    put_plugin(&l, NULL);
+    put(&l, " in the thread of '");
+    put(&l, thread);
+    put(&l, "'");
+    end(&l);
+    remove_files();
+    _exit(1);
 }
 
 /* Where no sanitizer does it better. */
@@ -274,6 +294,7 @@ void gp_signals_catch(bool quiet)
                      last = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
     sigset_t mask;
     running.quiet = quiet;
+    atexit(on_exit_call);
     sigemptyset(&a.sa_mask);
     sigemptyset(&last.sa_mask);
     sigaction(SIGINT, &a, NULL);

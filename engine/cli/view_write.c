@@ -90,16 +90,16 @@ static void write_levels(gp_loaded *l, const gp_args *args, const gp_tapped *f, 
     free(data);
 }
 
-/* These pipelines, and the stage in them, are nobody's. */
-static void leave_out_stage(gp_err *e)
+/* These pipelines, the stage in them, and the number of their one frame are nobody's. */
+static void leave_out_names(gp_err *e)
 {
-    static const char stage[] = "stage 'view'";
-    const char *rest = e->msg + sizeof stage - 1;
+    static const char *const names[] = { "frame 0: ", "stage 'view': ", "stage 'view' " };
     e->at = (gp_loc){ 0 };
-    if (strncmp(e->msg, stage, sizeof stage - 1))
-        return;
-    rest += strspn(rest, ": ");
-    memmove(e->msg, rest, strlen(rest) + 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (!strncmp(e->msg, names[i], n))
+            memmove(e->msg, e->msg + n, strlen(e->msg + n) + 1);
+    }
     char *advice = strstr(e->msg, ": put a ");
     if (advice)
         snprintf(advice, sizeof e->msg - (size_t)(advice - e->msg), "; a .npy holds any frame");
@@ -132,7 +132,7 @@ static int write_to(const gp_args *args, const gp_registry *registry, const gp_t
     else if (is_of_levels(args) && load(&levels, args, machine, registry, &u8, file, &unheard))
         *errs = (gp_errs){ 0 }, write_levels(&levels, args, f, errs);
     for (int i = 0; i < errs->n; i++)
-        leave_out_stage(&errs->e[i]);
+        leave_out_names(&errs->e[i]);
     gp_print_errs(args, NULL, errs);
     int status = gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };

@@ -1,10 +1,10 @@
 /* mapped.c - which copies over PCIe a GPU's copy engine does, see schedule.h.
  *
  * For few bytes a copy engine takes longer to begin than the bytes take: a frame of 4 KiB that is copied in, computed and
- * copied out takes 9 us so, and 2.6 us where the kernel itself reads and writes the host's memory, which is mapped into the
- * GPU's address space (H200, several frames in flight). So a stage that computes element by element, or says that it
- * reads and writes each element once, does that; and for what other stages read or write a kernel copies. A launch that
- * copies more than the sizes here leaves that to copy engines, which are then as fast or faster. */
+ * copied out takes 9 us so, and 2.6 us where the kernel itself reads and writes the host's memory, which is mapped into
+ * the GPU's address space ("zero copy"; H200, several frames in flight). So a stage that computes element by element, or
+ * says that it reads and writes each element once, does that; and for what other stages read or write a kernel copies. A
+ * launch that copies more than the sizes here leaves that to copy engines, which are then as fast or faster. */
 #include <string.h>
 #include "compile/keys.h"
 #include "compile/schedule.h"

@@ -30,8 +30,8 @@ struct gp_kernel {
     gp_cuda_room room;             /* as last asked: a stage's launches are alike */
 };
 
-/* Pinned memory, on lines of its own: the host makes it 0 before a launch of the exec that has it, and the GPU makes it 1
- * behind that. */
+/* A completion flag in pinned memory, on a cache line of its own: the host makes it 0 before a launch of the exec that has
+ * it, and a kernel, the last of the graph, makes it 1. */
 typedef struct gp_cuda_word gp_cuda_word;
 struct gp_cuda_word {
     _Alignas(64) _Atomic uint32_t done;

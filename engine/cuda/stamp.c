@@ -62,7 +62,10 @@ int64_t gp_cuda_stamped(gp_dev *dev, int i)
     pthread_mutex_lock(&d->stamp_lock);
     if (gp_now_ns() - d->base_ns > BASE_NS)
         set_base(d);
-    cudaEventElapsedTime(&ms, d->base_event, d->stamp[i]);
+    /* a launch that tells in a word that it is done may be seen before the driver sees its events */
+    if (cudaEventElapsedTime(&ms, d->base_event, d->stamp[i]) == cudaErrorNotReady
+        && cudaEventSynchronize(d->stamp[i]) == cudaSuccess)
+        cudaEventElapsedTime(&ms, d->base_event, d->stamp[i]);
     int64_t at = d->base_ns + (int64_t)((double)ms * 1e6);
     pthread_mutex_unlock(&d->stamp_lock);
     return at;

@@ -180,8 +180,10 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
 {
     gp_run *run = gp_pipeline_lock_run(p);
     if (!run || !run->ready || !run->end_ns || !run->options.timed) {
+        bool untimed = run && run->ready && run->end_ns;
         gp_pipeline_unlock_run(p);
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "there is nothing to report: no frame was begun");
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "there is nothing to report: %s",
+                untimed ? "no times were taken ('timed' of gp_run_options)" : "no frame was begun");
         return NULL;
     }
     gp_report *volatile report = NULL;
@@ -191,6 +193,7 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         r->cpu_ns = run->cpu_ns;
         add_cores(r, run);
         r->unified = run->plan->unified;
+        r->one_thread = atomic_load(&run->loan_tid) > 0;
         r->nactors = run->plan->nactors;
         r->actor = GP_NEW(a, gp_actor_report, r->nactors);
         for (int i = 0; i < r->nactors; i++)

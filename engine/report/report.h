@@ -22,8 +22,9 @@ typedef struct gp_actor_report {
     uint64_t frames, bytes;    /* as gp_stage_status */
     uint64_t launches;         /* of a segment */
     int64_t end_ns;            /* when it was done with its last frame; wall_ns if never */
-    int64_t busy_ns;           /* in the kind's code; a segment: queueing launches */
-    int64_t idle_ns;           /* of busy time: a source waited for its rate, a pipe, ... */
+    int64_t busy_ns;           /* in the kind's code, of a stage on loan in the program's; a segment: queueing launches */
+    int64_t idle_ns;           /* of busy time: a source waited for its rate, a pipe, ...; of a stage on loan: the program
+                                  had no frame of it, and did not wait for one */
     int64_t cpu_ns;            /* of busy time of a host stage: CPU time, as far as it was sampled; of a segment on the
                                   CPU back end: of its kernels; -1: not known */
     int64_t wait_in_ns;        /* no input was there */
@@ -63,7 +64,7 @@ typedef struct gp_buffer_report {
 /* The one line: what bounds the run, and the edit to try first. */
 typedef enum gp_bound {
     GP_BOUND_UNKNOWN,          /* the run was too short to tell, or nothing stands out */
-    GP_BOUND_RATE,             /* a source's own pace, or what feeds it */
+    GP_BOUND_RATE,             /* a source's own pace, or what feeds it: so the program, with stages on loan */
     GP_BOUND_STAGE,            /* a host stage: `actor` */
     GP_BOUND_CORES,            /* all cores are busy */
     GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT, GP_BOUND_COPY_PEER,
@@ -95,6 +96,7 @@ typedef struct gp_report {
     double others;             /* of these, used by other processes: the mean; 0 where that
                                   is not known */
     bool simulated;            /* `others` has no ranks of the same run */
+    bool one_thread;           /* of the program asks for all its frames (stages on loan) */
     double quota;              /* cores' worth of time that its cgroup allows; 0: no limit */
     gp_hist wakes;             /* how long it took until a thread that slept was awake; */
     gp_hist wake_calls;        /* ... what that took whoever woke it */

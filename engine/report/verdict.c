@@ -4,6 +4,7 @@
  * held:
  *
  *   short     too few frames to tell
+ *   turns     one thread of the program pushes a frame and waits until it comes out
  *   rate      a source waits for its pace, or for what feeds it, more than for room
  *             behind it: all the others keep up
  *   cores     all cores are busy, also by other processes, or a kernel is at work on the
@@ -121,8 +122,9 @@ static bool is_paced(gp_judging *j)
     int best = -1;
     for (int i = 0; i < j->r->nactors; i++) {
         const gp_actor_report *p = &j->r->actor[i];
-        if (gp_part_of_run(j, p->idle_ns) >= PACED && p->idle_ns > p->wait_out_ns
-            && (best < 0 || p->idle_ns > j->r->actor[best].idle_ns))
+        int64_t waits = gp_shares_thread(j, i) ? j->asks_ns : p->wait_out_ns;
+        if (gp_part_of_run(j, gp_idle(j, i)) >= PACED && gp_idle(j, i) > waits
+            && (best < 0 || gp_idle(j, i) > gp_idle(j, best)))
             best = i;
     }
     if (best < 0)
@@ -138,6 +140,12 @@ static bool is_paced(gp_judging *j)
         blame_meeting(j, best);
         return true;
     }
+    if (gp_shares_thread(j, best)) {
+        say(j, "bound by the thread of the program that pushes and pulls, which has no frame and asks for none (%d %% of the "
+            "time", percent(gp_part_of_run(j, gp_idle(j, best))));
+        gp_say_machine(j, "): what it does meanwhile has to be faster, or to be done by another thread");
+        return true;
+    }
     say(j, "bound by %s '%.60s', which ", s->nin ? "stage" : "source", p->name);
     if (hertz > 0)
         say(j, "keeps a rate of %.6g Hz", hertz);
@@ -149,6 +157,47 @@ static bool is_paced(gp_judging *j)
         gp_try_unpaced(j, p);
     else
         say(j, ": %s to be faster", s->nin ? "that has" : "what feeds it has");
+    return true;
+}
+
+/* What the only thread of the program that pushes and pulls does with its time. */
+static void follow_thread(gp_judging *j)
+{
+    int64_t left = j->r->wall_ns;
+    for (int i = 0; i < j->r->nactors; i++) {
+        const gp_actor_report *p = &j->r->actor[i];
+        if (!gp_shares_thread(j, i))
+            continue;
+        j->asks_ns += p->wait_in_ns + p->wait_out_ns;
+        left -= p->busy_ns - p->idle_ns;
+    }
+    left -= j->asks_ns;
+    j->away_ns = left > 0 ? left : 0;
+}
+
+/* It pushes a frame, and waits until that comes out: in the mean there is no more than one on its way (Little's law). */
+static bool takes_turns(gp_judging *j)
+{
+    static const double ONE = 1.05;
+    int in = -1, out = -1;
+    for (int i = 0; i < j->r->nactors; i++) {
+        const gp_actor_report *p = &j->r->actor[i];
+        bool shares = gp_shares_thread(j, i), source = shares && !j->g->stage[p->stage].nin;
+        if (source)
+            in = i;
+        else if (shares && (out < 0 || p->wait_in_ns > j->r->actor[out].wait_in_ns))
+            out = i;
+    }
+    if (in < 0 || out < 0 || !j->r->latency.n)
+        return false;
+    double age = (double)j->r->latency.sum / (double)j->r->latency.n;
+    double part = gp_part_of_run(j, j->r->actor[out].wait_in_ns);
+    if (part < HELD_UP || j->asks_ns < j->away_ns || age * (double)j->r->actor[in].frames > ONE * (double)j->r->wall_ns)
+        return false;
+    gp_verdict_found(j, GP_BOUND_RATE, out);
+    say(j, "bound by the program, which pushes a frame into '%.60s' and waits until it comes out of '%.60s' (%d %% of the time",
+        j->r->actor[in].name, j->r->actor[out].name, percent(part));
+    gp_say_machine(j, "): push several before the first is pulled, or pull on another thread");
     return true;
 }
 
@@ -213,7 +262,9 @@ static void blame_stage(gp_judging *j, gp_candidate c)
         say(j, "%d workers, ", p->workers);
     say(j, "%d %% busy%s", percent(c.part), waitless(j, c));
     gp_say_machine(j, ")");
-    if (p->most_workers > p->workers)
+    if (j->g->stage[p->stage].kind->on_loan)           /* more workers help if it has more threads, too */
+        say(j, ": what the program does while it has a frame of it has to be faster");
+    else if (p->most_workers > p->workers)
         gp_try_workers(j, c);
     else
         gp_try_less(j, p);
@@ -608,7 +659,8 @@ static void give_up(gp_judging *j)
 static void find_bound(gp_judging *j)
 {
     gp_report *r = j->r;
-    if (is_paced(j))                   /* others do not hold it back */
+    follow_thread(j);
+    if (takes_turns(j) || is_paced(j)) /* others do not hold it back */
         return;
     gp_say_crowd(j);
     char *first = r->verdict.text + strlen(r->verdict.text);

@@ -12,6 +12,8 @@ typedef struct gp_judging {
     const gp_graph *g;
     const gp_plan *plan;
     uint64_t frames;           /* of the actor that saw most */
+    int64_t asks_ns;           /* gp_report.one_thread: for so long that waits for a frame, or for room, */
+    int64_t away_ns;           /* ... and for so long it neither does nor has a frame */
     bool crowd_said;           /* see gp_say_crowd() */
 } gp_judging;
 
@@ -45,6 +47,10 @@ int gp_least_depth(const gp_judging *j, int actor);    /* the least depth of its
 int gp_workers_able(const gp_judging *j, int actor);
 /* Launches on the CPU: threads that have a kernel to run and never sleep, the mean. */
 double gp_kernels_of(const gp_judging *j, const gp_actor_report *p);
+/* Are its frames those of the only thread of the program? */
+bool gp_shares_thread(const gp_judging *j, int actor);
+/* gp_actor_report.idle_ns, without what such a thread does elsewhere. */
+int64_t gp_idle(const gp_judging *j, int actor);
 /* The cores that an actor keeps busy, or would. */
 double gp_cores_of(const gp_judging *j, const gp_actor_report *p);
 double gp_cores_used(const gp_judging *j);

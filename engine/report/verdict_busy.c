@@ -66,6 +66,18 @@ double gp_cores_free(const gp_judging *j)
     return left > 0 ? left : 0;
 }
 
+bool gp_shares_thread(const gp_judging *j, int actor)
+{
+    int stage = j->r->actor[actor].stage;
+    return j->r->one_thread && stage >= 0 && j->g->stage[stage].kind->on_loan;
+}
+
+int64_t gp_idle(const gp_judging *j, int actor)
+{
+    const gp_actor_report *p = &j->r->actor[actor];
+    return gp_shares_thread(j, actor) && j->away_ns < p->idle_ns ? j->away_ns : p->idle_ns;
+}
+
 /* The part of the run that each worker who can have a frame waits: for others, or as a
  * source for its time. The rest is its own: work, and handing over frames. */
 double gp_waiting(const gp_judging *j, int actor)
@@ -73,7 +85,7 @@ double gp_waiting(const gp_judging *j, int actor)
     const gp_actor_report *p = &j->r->actor[actor];
     int n = gp_workers_able(j, actor), others = p->workers > n ? p->workers - n : 0;
     return (gp_part_of_run(j, p->wait_in_ns) + gp_part_of_run(j, p->wait_out_ns)
-            + gp_part_of_run(j, p->wait_stream_ns) + gp_part_of_run(j, p->idle_ns) - others) / n;
+            + gp_part_of_run(j, p->wait_stream_ns) + gp_part_of_run(j, gp_idle(j, actor)) - others) / n;
 }
 
 /* What an actor's own threads do. */

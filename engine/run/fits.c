@@ -1,8 +1,8 @@
 /* fits.c - may a run go on under another plan? What differs between the two pipelines, and what of that can change
  * while a run goes on.
  *
- *   knobs     depths, streams, batch, batch_wait, latency, workers, launch, sync, priority, stall_timeout, and what
- *             becomes of frames that fail: always.
+ *   knobs     depths, streams, batch, batch_wait, latency, workers, launch, sync, copies, priority, stall_timeout,
+ *             and what becomes of frames that fail: always.
  *   stages    An option, a script or a kernel, where the stage keeps nothing from frame to frame: one on the device is
  *             set up for each plan, and one on the host is opened again. Any other stage has to say the same, so that
  *             what it keeps goes on: a source, a sink that keeps its frames, one whose frames take turns, one that

@@ -9,7 +9,8 @@
  * each sort are still to come, not which of them is which: that needs no memory, however long the reader is away.
  *
  * For the account the stage is a sink of those before it, and a source of those behind it (account.c). What is dropped
- * here counts at once, long before a sink sees the hole. One thread does all of it. */
+ * here counts at once, long before a sink sees the hole. One thread does all of it. Where sinks do nothing, nobody is
+ * slow, and all frames are wanted (gpipe probe): it waits for room as any other stage. */
 #include <string.h>
 #include "run/host.h"
 #include "run/measure.h"
@@ -64,6 +65,12 @@ static bool is_wanted(const gp_actorrt *p)
     for (int c = 0; c < p->out[0]->ring->nconsumers; c++)
         wanted |= !atomic_load(&p->out[0]->consumed[c].closed);
     return wanted;
+}
+
+/* May frame f of the input be taken now? */
+static bool may_take(const gp_actorrt *p, uint64_t f)
+{
+    return f < atomic_load(&p->in[0].ring->produced.at) && (!p->run->options.no_sinks || (made(p) == f && has_room(p)));
 }
 
 /* The bytes of a frame: of a partial one those of a whole one, as readers find 0 behind its rows. */
@@ -181,10 +188,9 @@ static void take_one(gp_actorrt *p, uint64_t f)
 static bool take(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
-    gp_ringrt *in = p->in[0].ring;
     bool took = false;
     uint64_t f;
-    for (; (f = atomic_load(&p->next)) < atomic_load(&in->produced.at) && atomic_load(&p->run->level) < 2; took = true) {
+    for (; may_take(p, f = atomic_load(&p->next)) && atomic_load(&p->run->level) < 2; took = true) {
         gp_thread_doing(t, GP_DOING_WORK, f);
         give(p);
         take_one(p, f);
@@ -214,7 +220,7 @@ static bool may_go(void *actor)
 {
     const gp_actorrt *p = actor;
     uint64_t next = atomic_load(&p->next);
-    return is_over(p) || is_paused(p) || next < atomic_load(&p->in[0].ring->produced.at) || (made(p) < next && has_room(p));
+    return is_over(p) || is_paused(p) || may_take(p, next) || (made(p) < next && has_room(p));
 }
 
 /* What its reader has not got stays so: the holes that it made are counted, the others are now. */

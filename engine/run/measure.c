@@ -96,6 +96,8 @@ void gp_measure_idle(gp_threadrt *t, int64_t since)
     if (!since)
         return;
     int64_t now = gp_now_ns();
+    if (t->actor->on_loan)             /* others are in their kind's code meanwhile, which is a span of work */
+        add(&t->actor->busy_ns, now - since);
     add(&t->actor->idle_ns, now - since);
     gp_trace_slice(t->track, GP_TRACE_WAIT, "source", since, now, atomic_load(&t->frame), 1);
 }

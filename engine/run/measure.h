@@ -27,7 +27,8 @@ int64_t gp_measure_cpu_since(int64_t since);
 
 /* Frames [first, first + n) were worked on by a host stage; n may be 0. */
 void gp_measure_work(gp_threadrt *t, gp_interval span, uint64_t first, int n);
-/* In that time a source waited, from `since` on, for what it reads, or for its time. */
+/* In that time a source waited, from `since` on, for what it reads, or for its time; of a stage on loan: the program had
+ * no frame and asked for none. */
 void gp_measure_idle(gp_threadrt *t, int64_t since);
 /* A launch of frames [first, first + n) was queued; calling the device took since `since`. */
 void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n);

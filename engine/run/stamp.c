@@ -87,7 +87,9 @@ bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *i
         && r->ops->stamp(r, stamp_of(o->p, o->first, part->stamp));
 }
 
-/* ---- reading --------------------------------------------------------- */
+/* ---- reading ---------------------------------------------------------
+ *
+ * Where a copy is mapped, its stamp waits for the same as another, and either may be the earlier. */
 
 static void add_gap(gp_engine_time *t, int64_t from, int64_t to)
 {
@@ -153,7 +155,7 @@ static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
                        : s->stream_track[fl->stream], (gp_trace_what)(GP_TRACE_COPY_IN + (int)e),
                        !part->stage ? gp_engine_name(e)
                        : run->plan->unified ? part->stage->name : p->name,
-                       start, at, fl->first, fl->n);
+                       start, at > start ? at : start, fl->first, fl->n);
         before = at > before ? at : before;
     }
     gp_hist_add(s->time, (before - first) / fl->n, (uint64_t)fl->n);

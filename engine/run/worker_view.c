@@ -166,7 +166,7 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
     for (int i = 0; i < p->nin; i++)
         n = i == lead ? n : read_more(p->in[i].ring, wv, first, n);
     bool there = n;
-    if (there && p->stage->deadline_ns)
+    if (there && p->stage->deadline_ns && !p->run->options.no_sinks)
         n = in_time(p, wv, first, n);
     *hole = n ? GP_NO_HOLE : there ? GP_HOLE_LATE : gp_frame_meta(p, first).hole;
     bool absent = *hole == GP_HOLE_ABSENT && p->stage->from_rank;

@@ -53,9 +53,9 @@ extern "C" __global__ void turn(const float *in, float *out, int rows)
 }
 BLOCK = "block: [8, 4], grid: [1, 1]"
 KERNELS = {
-    "twice": "use: kernel, source: twice.cu, threads: [8, \"in.size / 8\"], args: [in, out, {i32: in.size}]",
-    "mark": f"use: kernel, source: mark.cu, args: [in, out, frame], batched: true, {BLOCK}",
-    "turn": f"use: kernel, source: turn.cu, args: [in, out, {{i32: \"in.shape[0]\"}}], {BLOCK}, shared: 128",
+    "twice": "use: kernel, source: twice.cu, threads: [8, \"in.size / 8\"], args: [in, out, {i32: in.size}], each_once: true",
+    "mark": f"use: kernel, source: mark.cu, args: [in, out, frame], batched: true, each_once: true, {BLOCK}",
+    "turn": f"use: kernel, source: turn.cu, args: [in, out, {{i32: \"in.shape[0]\"}}], each_once: true, {BLOCK}, shared: 128",
 }
 SCRIPTS = ["copy", "drop", "fail", "late", "part"]
 OTHERS = ["scale", "sobel", "fir", "fir_splice", "carry"]

@@ -144,6 +144,9 @@ gp_report *verdict_report(const verdict_case *c, const gp_plan *plan)
     int set = 0;
     r->wall_ns = WALL, r->cpus = c->cpus ? c->cpus : 16, r->simulated = c->simulated;
     r->cpu_ns = percent(c->cpu);
+    r->one_thread = c->age > 0;
+    if (r->one_thread)
+        gp_hist_add(&r->latency, c->age * INT64_C(1000), frames);
     r->delayed_ns = percent(c->delayed);
     r->others = c->others / 100.0, r->quota = c->quota / 100.0;
     r->actor = GP_NEW(&verdict_arena, gp_actor_report, plan->nactors);

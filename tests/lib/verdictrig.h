@@ -26,6 +26,7 @@ typedef struct verdict_case {
     int frames;                /* 0: LONG */
     int ranks;                 /* it is the first of so many; 0: it runs alone */
     bool simulated;
+    int age;                   /* us from a frame's push to its end: one thread of the program pushes and pulls; 0: none */
     gp_bound bound;
     const char *of;            /* actor, or buffer */
     const char *text, *path, *value;               /* text: a part of it */

@@ -216,7 +216,8 @@ typedef struct gp_run_options {
     bool check_kernels;    /* on the CPU back end, one frame at a time: a user's kernel that
                               reads or writes beyond its arguments is an error. On a GPU this
                               is an error, which names the tool for it */
-    bool no_sinks;         /* sinks take frames and do nothing: they are not opened, and write nothing */
+    bool no_sinks;         /* sinks take frames and do nothing: they are not opened, and write nothing; so
+                              no frame is dropped for lack of room or time ('when_full', 'deadline') */
     bool check_finite;     /* a frame with a NaN or infinite element fails in the stage that made it, with an error that names
                               the stage, the frame and the element; each is looked at before others have it, which costs */
     bool (*begin)(void *arg);  /* or NULL: called once all is set up, before frame 0; it may wait. False: the run ends

@@ -48,6 +48,12 @@ def _stalled(words):
     return Error([Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words)])
 
 
+def _items(what, given, such):
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} is a mapping, as {such}, not {type(given).__name__}")
+    return given.items()
+
+
 class _Named(dict):
     """Ports by the names of their stages."""
 
@@ -71,7 +77,9 @@ class Frame:
         return np.array(self.array, dtype) if copy else np.asarray(self.array, dtype)
 
     def __repr__(self):
-        return f"<gpipe.Frame {self.number}: {self.array.dtype} {list(self.array.shape)}>"
+        name, meta = self.name and f" {self.name!r}", self.meta and f", meta {self.meta}"
+        return (f"<gpipe.Frame {self.number}{name or ''}: {self.array.dtype} {list(self.array.shape)}, "
+                f"time_ns {self.time_ns}{meta or ''}>")
 
 
 class Batch(NamedTuple):
@@ -436,10 +444,8 @@ class _Port:
 
     def _numbers(self, meta):
         """As _set_meta takes them. None as a value: the frame has no such number."""
-        if not isinstance(meta, Mapping):
-            raise TypeError(f"meta is a mapping, as {{'gain': 2}}, not {type(meta).__name__}")
         out, keys = {}, self._pipeline._plan.keys
-        for key, value in meta.items():
+        for key, value in _items("meta", meta, {"gain": 2}):
             if key not in keys:
                 raise ValueError(f"the pipeline does not list {key!r} under 'metadata'"
                                  + (f": it has {', '.join(map(repr, keys))}" if keys else ""))
@@ -500,6 +506,8 @@ class Input(_Port):
             a = np.from_dlpack(a) if not known and hasattr(a, "__dlpack__") else np.asarray(a)
         if np.ma.is_masked(given):
             raise TypeError(f"'{self.name}' takes no masked values: push a.filled(VALUE)")
+        if a.dtype == bool and self.dtype == np.uint8:
+            a = a.view(np.uint8)
         if not np.can_cast(a.dtype, self.dtype, "equiv"):
             how = f"a.astype('{self.dtype}')" if hasattr(given, "astype") else f"numpy.asarray(a, '{self.dtype}')"
             raise TypeError(f"'{self.name}' takes {_NAMES[self._type.dtype]} ({self.dtype}), not {a.dtype}"
@@ -632,7 +640,18 @@ class Output(_Port):
         return frame
 
     def __iter__(self) -> Iterator[Frame]:
-        return iter(self.pull, None)
+        self._pipeline._is_on(self.name)
+        run = self._pipeline._thread
+        return iter(lambda: self._pull_of(run), None)
+
+    def _pull_of(self, run):
+        """As pull(). Of a run that is over there are no more: its block may end before a thread asks again."""
+        try:
+            return self.pull() if self._pipeline._thread is run else None
+        except RuntimeError:
+            if self._pipeline._thread is run:
+                raise
+            return None
 
     def pull_batch(self, n: int, *, timeout: Optional[float] = None) -> Optional[Batch]:
         """The next n frames, by one call, without their names, times and metadata: fewer at the end, after `timeout`
@@ -704,8 +723,9 @@ class Pipeline:
                 source = f.read()
         else:
             source = text.encode()
-        self._plan = Compiled(source, self._file, [setting("vars." + k, v) for k, v in (vars or {}).items()]
-                              + [setting(k, v) for k, v in (settings or {}).items()])
+        vars, settings = _items("vars", vars or {}, {"sigma": 2}), _items("settings", settings or {}, {"depth": 8})
+        self._plan = Compiled(source, self._file, [setting("vars." + k, v) for k, v in vars]
+                              + [setting(k, v) for k, v in settings])
         _warn(self._plan.warnings)                     # compiled, it has no errors
         ref = weakref.ref(self)
         self._held_up = ffi.callback("void(void *, bool, gp_errs *)", lambda _, ends, who: ref()._note_held_up(who))
@@ -743,6 +763,8 @@ class Pipeline:
         """After a run with measure=True: where the time went, and the verdict."""
         if self._thread or self._outcome is None:
             raise RuntimeError("a report is of a run that is over")
+        if not self._options.timed:
+            raise RuntimeError("the run took no times for a report: gpipe.Pipeline(..., measure=True) has it take them")
         return Report(self._plan, self._outcome)
 
     # -- a run --
@@ -852,7 +874,7 @@ class Pipeline:
         ends its loan before it pushes or pulls the next one."""
         with self._setting:
             self._settled()
-            self._set([setting(k, v) for k, v in settings.items()])
+            self._set([setting(k, v) for k, v in _items("settings", settings, {"depth": 8})])
 
     def _set(self, more):
         was = self._plan
@@ -985,6 +1007,10 @@ def run(file: Any = None, *, text: Optional[str] = None, vars: Optional[Mapping[
     if bool(p.inputs) != (frames is not None):
         raise ValueError("the pipeline has an input: give its frames" if p.inputs else
                          "the pipeline has no stage 'input', which could take frames")
+    for input in p.inputs.values():
+        if len(getattr(frames, "shape", ())) == len(input.shape):
+            raise ValueError(f"frames are several arrays, and this is one, of shape {list(frames.shape)}: did you mean "
+                             "frames=[a]?")
     if p.outputs:
         return _run(p, frames)
     with p:
