@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """view.py GPIPE: gpipe view, beside a run that this program feeds through a FIFO, frame by frame: what is seen is a frame
 that was fed. Prints a total; exit 1 after a failure."""
-import itertools, json, os, re, signal, struct, subprocess, sys, threading, time, urllib.error, urllib.request
+import itertools, json, os, re, shutil, signal, struct, subprocess, sys, threading, time, urllib.error, urllib.request
 
 sys.dont_write_bytecode = True
 import browser
@@ -110,7 +110,8 @@ check("a picture", png[:8] == b"\x89PNG\r\n\x1a\n" and png[16:24] == struct.pack
 out, err = r.feed_until(look("raw", "--format", "png"))
 check("a picture on standard output", out[:8] == b"\x89PNG\r\n\x1a\n", err)
 out, err = r.feed_until(look("twice", "-o", "a.png"))
-check("what a format cannot hold is an error", b"png" in err.lower() and not os.path.exists(path("a.png")), err)
+check("a picture of f32", bytes_of(path("a.png"))[:4] == b"\x89PNG"
+      and b"gpipe: the picture shows f32 as levels: 0 is " in err, err)
 
 # ---- numbers, until the run ends
 w = look(r.pid, "twice", "--watch", "--json", "--rate", "1000")
@@ -190,6 +191,8 @@ p = look("raw")
 out, err = p.communicate(timeout=60)
 check("of several runs one is to be named", p.returncode == 2 and not out and b"2 pipelines run; 'gpipe view PID' shows" in err
       and b"say which: gpipe view PID raw" in err, err)
+out, err = r.feed_until(look("twice"))
+check("of several runs it is the one that has the buffer", npy(out)[0] == "<f4", err)
 other.send_signal(signal.SIGTERM)
 other.wait(60)
 r.end()
@@ -237,6 +240,32 @@ code, out, err = done("run", "-q", "--check-finite", chain, "--set", "stages.roo
 check("--check-finite: an infinite element", code == 1 and "made an infinite element at [0, 0] of frame 0 of 'root'" in err, err)
 code, out, err = done("run", "-q", "--check-finite", chain, "--set", "stages.root.expr=in")
 check("--check-finite: nothing to tell", code == 0 and not err and os.path.exists(path("out.npy")), (code, err))
+
+# a frame that is not finite is written by nobody, and counts as one that failed; those before it are written
+put("bad.lua", "function process(f, x, y) y:copy(x) if f.index == 7 then y:fill(1 / 0) end end")
+for said, stage, sets, written in (
+        ("'root' made a NaN at [2, 3]", "root", ("fuse=none", "batch=1", "depth=8"), range(7)),
+        ("'root' made a NaN at [2, 3]", "root", ("fuse=none", "batch=8", "depth=8"), range(7)),
+        ("'root+half' made a NaN at [2, 3]", "half", ("batch=4", "stages.write.workers=2"), range(7)),
+        ("'root' made a NaN at [2, 3]", "root", ("fuse=none", "device=cpu:0-1"), range(7)),
+        ("'root+half' made a NaN at [2, 3]", "half", ("launch=persistent",), range(7)),
+        ("'copy' made an infinite element at [0, 0]", "copy", ("stages.copy.script=bad.lua", "stages.root.expr=in"), range(7)),
+        ("'copy' made an infinite element at [0, 0]", "copy", ("stages.copy.script=bad.lua", "stages.root.expr=in",
+                                                              "stages.copy.on_error=drop"), [*range(7), 8, 9])):
+    shutil.rmtree(path("each"), ignore_errors=True)
+    os.mkdir(path("each"))
+    code, out, err = done("run", "--progress", "none", "--device", "cpu", "--check-finite", chain,
+                          *(x for s in ("stages.read.frames=10", "stages.write.path=each/%d.npy", *sets) for x in ("--set", s)))
+    drops = len(written) > 7
+    check(f"--check-finite: {sets}", code == (not drops) and f"stage {said} of frame 7 of '{stage}'" in err
+          and f"{len(written)} out, 0 dropped, 1 failed" in err and sorted(os.listdir(path("each"))) == [f"{i}.npy" for i in written],
+          (code, err, os.listdir(path("each"))))
+for sets in ("stages.write.path=none/%d.npy", "stages.write.workers=3"), ("stages.write.path=none/%d.npy",), \
+            ("stages.write.path=none.raw", "stages.write.workers=2"):
+    for _ in range(3):
+        code, out, err = done("probe", chain, "copy", "--frame", "9", *(x for s in sets for x in ("--set", s)))
+        check(f"probe: a sink that does nothing has workers: {sets}", code == 0 and err.startswith("frame 9")
+              and not os.path.exists(path("none")) and not os.path.exists(path("none.raw")), (code, err))
 for args, code, what in (
         (("copy", "--frame", "20"), 1, "there is no frame 20 of 'copy': the pipeline ended before"),
         (("half", "--set", "fuse=auto", "-o", "h.npy"), 0, "frame 0"),
@@ -246,6 +275,12 @@ for args, code, what in (
         (("copy", "--set", "stages.read.path=none.raw"), 2, "none.raw")):
     got, out, err = done("probe", chain, *args)
     check(f"probe: {args}", got == code and what in err and not out, (got, out, err))
+code, out, err = done("probe", chain, "a", "--frame", "7", "-o", "l.pgm")
+check("probe: levels of a picture", bytes_of(path("l.pgm")) == b"P5\n6 4\n255\n" + bytes(15 * [255] + [0] + 8 * [255])
+      and "gpipe: the picture shows f32 as levels: 0 is -4, 255 is 4" in err, (code, err, bytes_of(path("l.pgm"))))
+code, out, err = done("probe", chain, "a", "--set", "buffers.a.dtype=f16", "--set", "stages.root.expr=in", "-o", "l.csv")
+check("what a format cannot hold is an error", code == 3 and "'l.csv' cannot hold f16 [4, 6]: text holds no f16 and no c64; a .npy "
+      "holds any frame" in err and "stage 'view'" not in err and not os.path.exists(path("l.csv")), (code, err))
 put("slow.lua", "function process(f, x, y)\n y:copy(x)\n if f.index == 0 then os.execute('sleep 0.2') end\nend")
 for more in "when_full: drop-oldest", "when_full: drop-newest", "deadline: 1ns":
     late = put("late.yaml", """
@@ -286,6 +321,10 @@ def get(path, **headers):
         return e.code, e.read()
 
 
+def newest():
+    return json.loads(get("/frame?buffer=raw")[1].partition(b"\n")[0])["view"]["frame"]
+
+
 check("a page", get("")[0] == 200 and b"gpipe view" in get("")[1])
 check("which buffers there are", json.loads(get("/buffers")[1]) == ["raw", "real", "bad"], get("/buffers"))
 check("no frame yet", get("/frame?buffer=raw")[0] == 204)
@@ -296,8 +335,12 @@ head, _, data = body.partition(b"\n")
 head = json.loads(head)
 check("its numbers", head["view"]["frame"] == 0 and head["view"]["mean"] == 7 and head["view"]["dtype"] == "u8"
       and (head["rows"], head["columns"], head["channels"], head["step"]) == (3, 4, 1, [1, 1]), head)
+for buffer in "raw", "real", "bad":
+    until(lambda: (r.feed(7), get(f"/frame?buffer={buffer}")[0] == 200)[1])
+    line = get(f"/frame?buffer={buffer}")[1].partition(b"\n")[0] + b"\n"
+    check(f"a Float32Array can begin behind the line: {buffer}", line[:1] == b"{" and len(line) % 4 == 0, line)
 check("its elements", data == struct.pack("<12f", *[7] * 12), data)
-check("no new frame", get("/frame?buffer=raw&after=0")[0] == 204)
+check("no new frame", until(lambda: get(f"/frame?buffer=raw&after={newest()}")[0] == 204))
 check("no such buffer", get("/frame?buffer=rax") [0] == 404 and b"no buffer 'rax'" in get("/frame?buffer=rax")[1])
 check("no such page", get("/nothing")[0] == 404)
 for host in "evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "127.evil.example", "[::1].evil.example":

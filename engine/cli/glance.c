@@ -102,7 +102,7 @@ void gp_glance_look(gp_glance *v, gp_ranks *us, const gp_pipeline *p, double sec
     double part = age > MEAN_S ? dt / MEAN_S : age > 0 ? dt / age : 1;     /* of what is new */
     part = part < 1 ? part : 1;
 
-    v->pipeline = gp_pipeline_made_of(p, 0);
+    v->pipeline = gp_pipeline_made_of(p, 0), v->of = p;
     v->seconds = v->looked = seconds, v->syncing = gp_syncing(p);
     gp_counters_read(&v->now, p);
     gp_ranks_way way = { .frames = gp_frames_of(p) };

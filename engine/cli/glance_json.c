@@ -5,6 +5,17 @@
 #include "base/yaml.h"
 #include "cli/live.h"
 
+/* Also of those inside a segment, of which nothing else is said. */
+void gp_buffers_json(gp_json *j, const char *key, const gp_pipeline *p)
+{
+    gp_buffer_info b;
+    gp_json_open(j, key, '[');
+    for (int i = 0; gp_pipeline_buffer(p, i, &b); i++)
+        if (!b.constant)
+            gp_json_str(j, NULL, b.name);
+    gp_json_close(j, ']');
+}
+
 void gp_glance_json(const gp_glance *v, FILE *f)
 {
     gp_json j = { .f = f, .level = 3 };                /* all on one line */
@@ -36,6 +47,8 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     }
     GP_JSON_EACH(&j, "settings", i, v->nknobs)
         gp_json_put(&j, "{path: %s, value: %s}", v->knob[i].path, v->knob[i].value);
+    if (v->of)
+        gp_buffers_json(&j, "frames_of", v->of);
     gp_json_close(&j, '}');
     fputc('\n', f);
 }
@@ -81,7 +94,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     if (!gp_glance_room(v, nstages, nbuffers))
         return false;
     v->nstages = nstages, v->nbuffers = nbuffers;
-    v->pipeline = gp_node_text(root, "pipeline");
+    v->pipeline = gp_node_text(root, "pipeline"), v->frames_of = gp_node_list(root, "frames_of");
     v->seconds = number_of(&r, root, "seconds", years);
     v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(gp_node_text(root, "ended"), "true");

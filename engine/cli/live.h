@@ -33,6 +33,8 @@ typedef struct gp_glance {
     int stages_cap, buffers_cap, rank_fill_cap;
     gp_knob knob[GP_KNOBS]; int nknobs;
     bool settings;             /* draw them */
+    const gp_pipeline *of;     /* gp_glance_look's; */
+    const struct gp_node *frames_of;   /* ... gp_glance_read's: the names of all its buffers, or NULL */
 } gp_glance;
 
 void gp_glance_free(gp_glance *v);
@@ -54,6 +56,7 @@ void gp_glance_look(gp_glance *v, gp_ranks *us, const gp_pipeline *p, double sec
 bool gp_glance_room(gp_glance *v, int stages, int buffers);
 /* glance_json.c. One object on one line. */
 void gp_glance_json(const gp_glance *v, FILE *f);
+void gp_buffers_json(gp_json *j, const char *key, const gp_pipeline *p);       /* the names of those that have frames */
 /* What gp_glance_json wrote; names lie in `a`. False: it is something else, or there is no
  * memory. All that is read can be drawn: names are names, numbers are in their range. */
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json);
@@ -104,9 +107,9 @@ bool gp_socket_silent(const char *name, gp_errs *errs);    /* the error of one t
 /* The processes that have one: how many, of which the first `max` are written. */
 int gp_socket_pids(long *pid, int max);
 
-/* runs.c: where one run goes on its process, as for gp_socket_connect. Of several it prints a list: false, as after an
- * error. */
-bool gp_runs_choose(const gp_args *args, FILE *to, char name[24], gp_errs *errs);
+/* runs.c: where one run goes on its process, as for gp_socket_connect; of several the one that alone has such a buffer
+ * (NULL: none is asked for), else it prints a list: false, as after an error. */
+bool gp_runs_choose(const gp_args *args, const char *buffer, FILE *to, char name[24], gp_errs *errs);
 
 /* view_numbers.c: what is said of a frame. */
 typedef struct gp_view_numbers { double min, max, mean, std; size_t n, nan, inf; } gp_view_numbers;    /* of those that are finite;

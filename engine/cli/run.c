@@ -269,7 +269,7 @@ const gp_verb gp_verb_run = {
           "on the CPU, one frame at a time: finds kernels of yours that read or write outside their frames, up to 16 "
           "GiB away; a read in the padding at a frame's end (15 bytes at most) is found only if it changes the output" },
         { "check-finite", 0, NULL, GP_TO_FLAG(check_finite),
-          "end with the first NaN or infinite element that a stage makes: names the stage, the frame and the element" },
+          "a frame in which a stage makes a NaN or infinite element fails there: names the stage, frame and element" },
         GP_OPTION_PROGRESS,
         { "metrics", 0, "[ADDR:]PORT", GP_TO_TEXT(metrics),
           "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },

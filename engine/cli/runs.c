@@ -137,7 +137,27 @@ static void print_run(FILE *to, const run *r)
     fputc('\n', to);
 }
 
-bool gp_runs_choose(const gp_args *args, FILE *to, char name[24], gp_errs *errs)
+/* One that has not answered may have it. */
+static bool may_have(const run *r, const char *buffer)
+{
+    const gp_node *names = r->pipeline ? r->v.frames_of : NULL;
+    for (int i = 0; names && i < names->n; i++)
+        if (names->item[i]->text && !strcmp(names->item[i]->text, buffer))
+            return true;
+    return !names;
+}
+
+static const run *only_one(const run *of, int n, const char *buffer)
+{
+    const run *one = NULL;
+    int found = 0;
+    for (int i = 0; i < n; i++)
+        if (n == 1 || (buffer && may_have(&of[i], buffer)))
+            one = &of[i], found++;
+    return found == 1 ? one : NULL;
+}
+
+bool gp_runs_choose(const gp_args *args, const char *buffer, FILE *to, char name[24], gp_errs *errs)
 {
     static run of[RUNS];
     gp_arena a = { 0 };
@@ -147,7 +167,7 @@ bool gp_runs_choose(const gp_args *args, FILE *to, char name[24], gp_errs *errs)
     }
     int n = leave_out_ranks(of, find(of, &a));
     qsort(of, (size_t)n, sizeof *of, by_pid);
-    const run *one = n == 1 ? of : NULL;
+    const run *one = only_one(of, n, buffer);
     if (one)
         snprintf(name, 24, "%ld", one->pid);
     bool ok = one && (one->pipeline || has_said(one) || gp_socket_silent(name, errs));

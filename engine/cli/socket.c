@@ -345,7 +345,7 @@ int gp_socket_connect(const char *name, gp_errs *errs)
             gp_socket_silent(name, errs);
         else if (fd < 0)
             gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs as process '%s'; "
-                    "give the process of a 'gpipe run', or its socket", name);
+                    "give the process of a 'gpipe run', or its socket: a program that runs a pipeline itself has none", name);
         errno = busy ? EAGAIN : 0;
         return fd;
     }

@@ -50,7 +50,7 @@ static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs
     struct sigaction action = { .sa_handler = on_signal };
     char only[24], *line = NULL;
     size_t cap = 0;
-    if (!args->noperands && !gp_runs_choose(args, stdout, only, errs))
+    if (!args->noperands && !gp_runs_choose(args, NULL, stdout, only, errs))
         return gp_errs_exit(errs);
     top t = { .args = args, .name = args->noperands ? args->operand[0] : only, .screen = gp_screen_on(STDOUT_FILENO) };
     int fd = gp_socket_reach(t.name, errs);

@@ -202,7 +202,7 @@ static int look(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     bool named = args->noperands && (args->noperands == 2 || is_run(args->operand[0]));
     if (args->noperands > named && !check(args, errs))
         return gp_errs_exit(errs);
-    if (!named && !gp_runs_choose(args, stderr, only, errs)) {
+    if (!named && !gp_runs_choose(args, args->noperands ? args->operand[0] : NULL, stderr, only, errs)) {
         if (!errs->failed)
             gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "say which: gpipe view PID %s", args->noperands ? args->operand[0] : "BUFFER");
         return gp_errs_exit(errs);
@@ -225,7 +225,7 @@ const gp_verb gp_verb_view = {
     .help = "look at frames of a pipeline that runs elsewhere",
     .more = "Takes the next frame of a buffer of that 'gpipe run', which goes on, and writes it as .npy to\n"
             "standard output, or to the FILE of -o, as its name says (.npy .png .tiff .csv ...). Without a\n"
-            "process it is the one that runs; without a buffer its buffers are named. With --watch there\n"
+            "process it is the one run that has it; without a buffer its buffers are named. With --watch there\n"
             "are numbers until the run ends, or Ctrl-C: over the elements that are finite, of complex ones\n"
             "over their absolute values. The page of 'gpipe run --metrics PORT --view' shows frames in a\n"
             "browser ('gpipe help looking').\n",

@@ -77,7 +77,8 @@ static bool write_frame(looked *l, const gp_tapped *f)
     fprintf(m.f, ", \"rows\": %jd, \"columns\": %jd, \"channels\": %jd, \"step\": [%jd, %jd]}",
             (intmax_t)((at.rows + at.step_r - 1) / at.step_r), (intmax_t)((at.columns + at.step_c - 1) / at.step_c),
             (intmax_t)at.channels, (intmax_t)at.step_r, (intmax_t)at.step_c);
-    for (long n = ftell(m.f); n >= 0 && (n + 1) % 4; n++)
+    fflush(m.f);                       /* so that m.n is the length of the line */
+    for (size_t n = m.n; (n + 1) % sizeof(float); n++)
         fputc(' ', m.f);
     fputc('\n', m.f);
     for (int64_t r = 0; r < at.rows; r += at.step_r)
@@ -142,12 +143,7 @@ static void write_page(FILE *to)
 static void write_buffers(const gp_pipeline *p, FILE *to)
 {
     gp_json j = { .f = to, .level = 3 };
-    gp_buffer_info b;
-    gp_json_open(&j, NULL, '[');
-    for (int i = 0; gp_pipeline_buffer(p, i, &b); i++)
-        if (!b.constant)
-            gp_json_str(&j, NULL, b.name);
-    gp_json_close(&j, ']');
+    gp_buffers_json(&j, NULL, p);
 }
 
 unsigned gp_view_page_get(gp_view_page *v, const gp_view_ask *ask, FILE *to, const char **type)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
@@ -50,27 +51,92 @@ static bool push(gp_pipeline *p, const gp_tapped *f, gp_errs *errs)
     return gp_pipeline_wait(p) == GP_DONE;
 }
 
+/* The pipeline that writes frames of type t; `file`: as for text_of. */
+static bool load(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry, const gp_type *t,
+                 const char *file, gp_errs *errs)
+{
+    gp_args none = { .verb = args->verb, .ranks = args->ranks };
+    *l = (gp_loaded){ .file = "view" };
+    l->text = text_of(args, t, file, &l->len);
+    return l->text ? gp_load_for(l, &none, machine, registry, errs)
+                   : gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+}
+
+/* Its elements as bytes from the least, 0, to the greatest, 255, which is said; NaN is 0. For free(); NULL: out of memory. */
+static uint8_t *as_levels(const gp_args *args, const gp_tapped *f)
+{
+    const gp_view_numbers v = gp_view_numbers_of(&f->type, f->data);
+    uint8_t *to = malloc(v.n + 1);
+    for (size_t i = 0; to && i < v.n; i++) {
+        double x = gp_view_element(f->type.dtype, f->data, i);
+        double level = v.max > v.min ? 255 * (x - v.min) / (v.max - v.min) : 0;
+        to[i] = level >= 255 ? 255 : level > 0 ? (uint8_t)(level + 0.5) : 0;
+    }
+    if (to && !args->quiet)
+        fprintf(stderr, "gpipe: the picture shows %s%s as levels: 0 is %g, 255 is %g; a .npy holds the elements themselves\n",
+                f->type.dtype == GP_C64 ? "absolute values of " : "", gp_dtype_name(f->type.dtype), v.min, v.max);
+    return to;
+}
+
+static void write_levels(gp_loaded *l, const gp_args *args, const gp_tapped *f, gp_errs *errs)
+{
+    gp_tapped of = *f;
+    uint8_t *data = as_levels(args, f);
+    of.data = data, of.type.dtype = GP_U8, of.bytes = gp_bytes(&of.type);
+    if (data)
+        push(l->pipeline, &of, errs);
+    else
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    free(data);
+}
+
+/* These pipelines, the stage in them, and the number of their one frame are nobody's. */
+static void leave_out_names(gp_err *e)
+{
+    static const char *const names[] = { "frame 0: ", "stage 'view': ", "stage 'view' " };
+    e->at = (gp_loc){ 0 };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (!strncmp(e->msg, names[i], n))
+            memmove(e->msg, e->msg + n, strlen(e->msg + n) + 1);
+    }
+    char *advice = strstr(e->msg, ": put a ");
+    if (advice)
+        snprintf(advice, sizeof e->msg - (size_t)(advice - e->msg), "; a .npy holds any frame");
+}
+
+/* Is it to be a picture whose format holds whole numbers alone? */
+static bool is_of_levels(const gp_args *args)
+{
+    static const char *const formats[] = { "png", "jpeg", "jpg", "pnm", "pgm", "ppm" };
+    const char *end = args->output ? strrchr(args->output, '.') : NULL;
+    const char *format = args->format && strcmp(args->format, "auto") ? args->format : end ? end + 1 : "";
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (!strcasecmp(format, formats[i]))
+            return true;
+    return false;
+}
+
 /* `file`: as for text_of. */
 static int write_to(const gp_args *args, const gp_registry *registry, const gp_tapped *f, const char *file, gp_errs *errs)
 {
-    gp_loaded l = { .file = "view" };
-    gp_args none = { .verb = args->verb, .ranks = args->ranks };
+    gp_loaded l = { 0 }, levels = { 0 };
+    gp_type u8 = f->type;
+    gp_errs unheard = { .n = 0 };
     gp_machine *machine = gp_machine_create(false);
-    l.text = text_of(args, &f->type, file, &l.len);
-    if (!l.text || !machine)
+    u8.dtype = GP_U8;
+    if (!machine)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    else if (gp_load_for(&l, &none, machine, registry, errs))
+    else if (load(&l, args, machine, registry, &f->type, file, errs))
         push(l.pipeline, f, errs);
-    static const char first[] = "frame 0: ";
-    for (int i = 0; i < errs->n; i++) {
-        errs->e[i].at = (gp_loc){ 0 };     /* this text is nobody's, nor is the number of its one frame */
-        if (!strncmp(errs->e[i].msg, first, sizeof first - 1))
-            memmove(errs->e[i].msg, errs->e[i].msg + sizeof first - 1, strlen(errs->e[i].msg) - sizeof first + 2);
-    }
+    else if (is_of_levels(args) && load(&levels, args, machine, registry, &u8, file, &unheard))
+        *errs = (gp_errs){ 0 }, write_levels(&levels, args, f, errs);
+    for (int i = 0; i < errs->n; i++)
+        leave_out_names(&errs->e[i]);
     gp_print_errs(args, NULL, errs);
     int status = gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    gp_unload(&l);
+    gp_unload(&l), gp_unload(&levels);
     gp_machine_destroy(machine);
     return status;
 }

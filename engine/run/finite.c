@@ -1,15 +1,16 @@
 /* finite.c - gp_run_options.check_finite: who makes the first NaN, or infinite element?
  *
- * What an actor makes is looked at before it is published, that of a segment stage by stage, so that no stage is named for
- * what it was given. Of a frame that is not whole only what leaves the segment is looked at. */
+ * What an actor makes is looked at before it is published, and fails like a frame that the stage could not make, so that
+ * nobody behind it has it. A segment is looked at stage by stage, so that no stage is named for what it was given. Of a
+ * frame that is not whole only what leaves the segment is looked at. */
 #include <math.h>
 #include <string.h>
+#include "run/host.h"
 #include "run/segment.h"
 #include "run/tap.h"
 
 struct gp_finite {
     char *copy;                /* of a frame that is not in the host's memory; with the lock of the taps */
-    atomic_bool told;          /* of the first alone: what is made of that is not finite either */
 };
 
 static bool has_fractions(const gp_ringrt *r)
@@ -62,10 +63,10 @@ static bool is_nan(gp_dtype t, const void *data, int64_t i)
          : isnan(((const gp_c64 *)data)[i].re) || isnan(((const gp_c64 *)data)[i].im);
 }
 
-static void tell(gp_actorrt *p, const gp_buffer *b, const gp_type *type, const void *data, uint64_t f, int64_t i)
+static bool tell(const gp_actorrt *p, const gp_buffer *b, const gp_type *type, const void *data, uint64_t f, int64_t i,
+                 gp_errs *errs)
 {
     const gp_stage *st = &p->run->graph->stage[b->producer.stage];
-    gp_errs e = { .n = 0 };
     char at[160] = "";
     int64_t rest = gp_count(type), left = i;
     for (int k = 0; k < type->ndim; k++) {
@@ -74,62 +75,80 @@ static void tell(gp_actorrt *p, const gp_buffer *b, const gp_type *type, const v
         snprintf(at + n, sizeof at - n, "%s%lld", k ? ", " : "", (long long)(left / rest));
         left %= rest;
     }
-    gp_fail(&e, GP_E_RUN, st->at, "stage '%s' made %s at [%s] of frame %llu of '%s'%s", st->name,
-            is_nan(type->dtype, data, i) ? "a NaN" : "an infinite element", at, (unsigned long long)gp_actor_number(p, f),
-            b->name, st->nparts ? "; with --set fuse=none the one of these stages is named" : "");
-    gp_run_fail(p->run, &e);
+    return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' made %s at [%s] of frame %llu of '%s'%s", st->name,
+                   is_nan(type->dtype, data, i) ? "a NaN" : "an infinite element", at,
+                   (unsigned long long)gp_actor_number(p, f), b->name,
+                   st->nparts ? "; with --set fuse=none the one of these stages is named" : "");
 }
 
-static void look_at(gp_actorrt *p, const gp_ringrt *r, const gp_type *type, uint64_t f)
+static bool is_finite(const gp_actorrt *p, const gp_ringrt *r, const gp_type *type, uint64_t f, gp_errs *errs)
 {
     gp_run *run = p->run;
     gp_taps *taps = &run->pipeline->taps;
+    if (!has_fractions(r) || !gp_count(type))
+        return true;
     const bool elsewhere = is_elsewhere(run, r);
     const void *data = elsewhere ? run->finite->copy : gp_slot(r, f);
-    gp_errs e = { .n = 0 };
     if (elsewhere)
         pthread_mutex_lock(&taps->lock);
-    bool there = !elsewhere || gp_taps_fetch(run, r, f, run->finite->copy, gp_bytes(type), &e);
-    int64_t i = there ? find(type->dtype, data, gp_count(type)) : -1;
-    if (!there)
-        gp_run_fail(run, &e);
-    if (i >= 0 && !atomic_exchange(&run->finite->told, true))
-        tell(p, r->buffer, type, data, f, i);
+    bool ok = !elsewhere || gp_taps_fetch(run, r, f, run->finite->copy, gp_bytes(type), errs);
+    int64_t i = ok ? find(type->dtype, data, gp_count(type)) : -1;
+    if (i >= 0)
+        ok = tell(p, r->buffer, type, data, f, i, errs);
     if (elsewhere)
         pthread_mutex_unlock(&taps->lock);
+    return ok;
 }
 
-static bool goes_on(const gp_run *run)
+bool gp_finite_is(const gp_actorrt *p, const gp_frame *fr, gp_errs *errs)
 {
-    return !atomic_load(&run->finite->told);
+    gp_errs unheard = { .n = 0 };
+    for (int o = 0; p->run->finite && o < p->stage->nout; o++)
+        if (!is_finite(p, p->host->port[p->stage->nin + o].ring, &fr->out[o].type, fr->index, errs ? errs : &unheard))
+            return false;
+    return true;
 }
 
-/* What the stages of a segment made of whole frames, in their order. */
-static void look_inside(gp_actorrt *p, uint64_t first, int n)
+/* What the stages of a segment made of a whole frame, in their order. */
+static bool is_finite_inside(const gp_actorrt *p, uint64_t f, gp_errs *errs)
 {
-    gp_run *run = p->run;
+    const gp_run *run = p->run;
     for (int t = 0; t < p->segment->ntasks; t++) {
         const gp_task *task = &run->plan->task[p->segment->task[t]];
         for (int o = 0; task->op == GP_TASK_STAGE && o < task->nout; o++) {
             const gp_ringrt *r = task->out[o] >= 0 ? &run->ring[task->out[o]] : NULL;
-            for (uint64_t f = first; r && has_fractions(r) && f < first + (uint64_t)n && goes_on(run); f++)
-                if (!r->buffer->varies && gp_frame_is_regular(p, f))
-                    look_at(p, r, &r->buffer->type, f);
+            if (r && r->buffer && !r->buffer->varies && !is_finite(p, r, &r->buffer->type, f, errs))
+                return false;
         }
     }
+    return true;
 }
 
-void gp_finite_look(gp_actorrt *p, uint64_t first, int n)
+/* What leaves the segment: frames [from, end). */
+static bool is_finite_behind(const gp_actorrt *p, uint64_t from, uint64_t end, gp_errs *errs)
 {
-    if (p->segment && !p->regroup)
-        look_inside(p, first, n);
-    for (int o = 0; o < p->nout; o++) {
-        const gp_ringrt *r = p->out[o];
-        uint64_t end = gp_actor_made(p, first + (uint64_t)n);
-        for (uint64_t f = atomic_load(&r->produced.at); has_fractions(r) && f < end && goes_on(p->run); f++) {
-            gp_type type = gp_type_of(r, f);
-            if (!gp_meta_of(r, f)->hole && gp_count(&type))
-                look_at(p, r, &type, f);
+    for (uint64_t f = from; f < end; f++)
+        for (int o = 0; o < p->nout; o++) {
+            gp_type type = gp_type_of(p->out[o], f);
+            if (!gp_meta_of(p->out[o], f)->hole && !is_finite(p, p->out[o], &type, f, errs))
+                return false;
+        }
+    return true;
+}
+
+bool gp_finite_launch(const gp_actorrt *p, uint64_t first, int *n, gp_errs *errs)
+{
+    if (!p->run->finite)
+        return true;
+    if (!*n)                           /* a frame of firings that are too few */
+        return is_finite_behind(p, gp_actor_made(p, first), gp_actor_made(p, first) + 1, errs);
+    for (int i = 0; i < *n; i++) {
+        uint64_t f = first + (uint64_t)i;
+        if ((!p->regroup && gp_frame_is_regular(p, f) && !is_finite_inside(p, f, errs))
+            || !is_finite_behind(p, gp_actor_made(p, f), gp_actor_made(p, f + 1), errs)) {
+            *n = i;
+            return false;
         }
     }
+    return true;
 }

@@ -17,6 +17,7 @@
 #include "run/nvtx.h"
 #include "run/regroup.h"
 #include "run/setup.h"
+#include "run/tap.h"
 
 enum { TAKEN, HANDED_IN, HANDED_FAILED };      /* gp_hostrt.handed */
 
@@ -162,7 +163,7 @@ static gp_look take(gp_threadrt *t, uint64_t *first, int *n)
         set_bytes(h, h->handed, *first, *n, TAKEN);
         h->view[t->worker].first = *first;
         atomic_store(&p->next, *first + (uint64_t)*n);
-        if (p->stage->workers > 1 && p->stage->kind->reserve)
+        if (p->stage->workers > 1 && p->stage->kind->reserve && !gp_is_idle_sink(p->run, p->stage))
             reserve(t, *first);
     }
     pthread_mutex_unlock(&h->lock);
@@ -377,6 +378,8 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "
                 "may not have", st->name, frame);
         fr->status = GP_FAILED;
+    } else if (ok && s == GP_OK && !gp_finite_is(t->actor, fr, &t->errs)) {
+        fr->status = GP_FAILED;
     }
 }
 
@@ -404,7 +407,8 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
     gp_frame *fr = h->view[t->worker].frame;
     int plain = 0;
     ok = ok && (!t->errs.failed || is_of_a_frame(fr, k));
-    while (ok && plain < k && fr[plain].status == GP_OK && wrong_shape(t->actor, &fr[plain]) < 0)
+    while (ok && plain < k && fr[plain].status == GP_OK && wrong_shape(t->actor, &fr[plain]) < 0
+           && gp_finite_is(t->actor, &fr[plain], NULL))
         plain++;
     set_bytes(h, h->hole, fr->index, plain, GP_NO_HOLE);
     *there = plain;
@@ -454,7 +458,7 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
         return false;
     if (!hole)
         hole = GP_HOLE_FAILED;
-    if (p->together && hole != GP_HOLE_ABSENT && p->stage->kind->skipped) {
+    if (p->together && hole != GP_HOLE_ABSENT && p->stage->kind->skipped && !gp_is_idle_sink(p->run, p->stage)) {
         gp_call call = call_of(t);     /* it may wait for other ranks, which counts as idle: a part of what it is busy */
         gp_interval span = { .start = gp_measure_now(p->run) };
         bool ok = p->stage->kind->skipped(&call, gp_actor_number(p, f));

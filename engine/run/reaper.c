@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <time.h>
 #include "run/segment.h"
+#include "run/tap.h"
 
 static bool has_inflight(void *arg)
 {
@@ -108,21 +109,27 @@ void *gp_segment_reaper(void *thread)
         if (done && !written)
             gp_segment_fail_frame(t, fl.first);
         lost |= !done || !written;     /* then it only waits for what is in flight */
+        bool finite = lost || gp_finite_launch(p, fl.first, &fl.n, &t->errs);
         if (fl.check && fl.irregular)
             gp_frame_set_whole(p);
         if (fl.check)
-            atomic_store(&s->first, !written ? GP_FIRST_FAILED : gp_unwritten_goes_on(s->unwritten) ? GP_FIRST_DUE
+            atomic_store(&s->first, lost ? GP_FIRST_FAILED : gp_unwritten_goes_on(s->unwritten) ? GP_FIRST_DUE
                                              : (int)fl.then);
         if (!lost)
             gp_stamps_read(p, &fl);
         atomic_store(&s->retired, k + 1);
         if (fl.stream >= 0)
             atomic_store(&s->busy[fl.stream], false);
-        if (!lost) {
+        if (!lost && (finite || fl.n)) {
             count(p, &fl);
             atomic_store(&p->flushed, !fl.n);
             gp_actor_complete(p, fl.first, fl.n);
             atomic_store(&s->reaped, fl.first + (uint64_t)fl.n);   /* behind: it has looked at the metas */
+        }
+        if (!finite) {
+            lost = true;
+            gp_segment_fail_frame(t, fl.first + (uint64_t)fl.n);
+            atomic_store(&s->first, GP_FIRST_FAILED);  /* nothing more is launched */
         }
         gp_eventcount_wake(&p->changed);
     }

@@ -355,8 +355,6 @@ void gp_actor_complete(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
-    if (run->finite)
-        gp_finite_look(p, first, n);
     if (atomic_load_explicit(&p->taps, memory_order_relaxed))
         gp_taps_copy(p, first, n);
     for (int o = 0; o < p->nout && p->tells_holes; o++)

@@ -1,6 +1,7 @@
 /* tap_cases.c - frames that are looked at while a run goes on (gp_tap_begin). The test pushes each frame, so that it knows
  * which one a tap that waits must see. */
 #include <pthread.h>
+#include <unistd.h>
 #include "cases.h"
 
 static const char *dir;
@@ -214,6 +215,31 @@ TEST(certain_ones)
     gp_tap_end(t), gp_tap_end(out);
     rig_end(&r);
     gp_pipeline_destroy(r.p);
+}
+
+/* A sink that does nothing has workers, is retuned, and reserves, opens and ends nothing. */
+TEST(idle_sinks)
+{
+    const gp_run_options o = { .no_sinks = true };
+    gp_errs errs = { .n = 0 };
+    gp_pipeline *p[2];
+    for (int i = 0; i < 2; i++)
+        p[i] = compiled(on, format("buffers: {a: {dtype: f32, shape: [3, 5]}}\nstages:\n  - {use: input, name: in, out: a}\n"
+                                   "  - {name: twice, use: scale, a: 2}\n  - {use: write, path: idle.raw, workers: %d}\n"
+                                   "  - {name: each, use: write, in: a, path: idle/%%d.npy, workers: 2}\n", 3 - i));
+    gp_input *in = gp_pipeline_input(p[0], "in");
+    gp_pipeline_input(p[1], "in");
+    ck_assert_msg(gp_pipeline_start(p[0], &o, &errs), "%s", errs.e[0].msg);
+    for (int i = 0; i < 20; i++)
+        push(in, (float)i);
+    ck_assert_msg(gp_pipeline_retune(p[1], p[0], &o, &errs), "%s", errs.e[0].msg);
+    ck_assert_int_eq(gp_pipeline_wait(p[0]), GP_PAUSED);
+    gp_push_close(in);
+    ck_assert_int_eq(gp_pipeline_go_on(p[1], p[0], &o, &errs), GP_DONE);
+    for (int i = 1; i >= 0; i--)
+        gp_pipeline_destroy(p[i]);
+    ck_assert(access(format("%s/idle.raw", dir), F_OK) && access(format("%s/idle.raw.partial", dir), F_OK)
+              && access(format("%s/idle", dir), F_OK));
 }
 
 TEST(no_such_buffer)

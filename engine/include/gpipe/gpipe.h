@@ -218,8 +218,8 @@ typedef struct gp_run_options {
                               is an error, which names the tool for it */
     bool no_sinks;         /* sinks take frames and do nothing: they are not opened, and write nothing; so
                               no frame is dropped for lack of room or time ('when_full', 'deadline') */
-    bool check_finite;     /* a NaN or infinite element that a stage makes is an error, which names the stage, the frame and
-                              the element; each frame is looked at before others have it, which costs */
+    bool check_finite;     /* a frame with a NaN or infinite element fails in the stage that made it, with an error that names
+                              the stage, the frame and the element; each is looked at before others have it, which costs */
     bool (*begin)(void *arg);  /* or NULL: called once all is set up, before frame 0; it may wait. False: the run ends
                                   without a frame, as after gp_cancel. Not where a paused run goes on */
     void *begin_arg;
