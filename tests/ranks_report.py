@@ -201,7 +201,8 @@ def is_whole(what, r, n, frames):
     check(f"{what}: above is that of the rank that bounds the whole", top == ranks[r["rank"]]["report"], r["rank"])
     check(f"{what}: the counts of each are its own", all(x["sources"] == x["report"]["sources"] for x in ranks))
     whole = r["whole"]
-    sums = {k: sum(x["sources"][0][k] for x in ranks) for k in ("in", "out", "dropped", "failed", "cancelled", "faulty")}
+    sums = {k: sum(x["sources"][0][k] for x in ranks) for k in ("in", "out", "dropped", "failed", "cancelled", "late", "lost", "full",
+                                                            "faulty")}
     check(f"{what}: the whole is the sum", whole["sources"] == [dict(sums, name="generate")]
           and sums["out"] == frames, whole)
     check(f"{what}: the time is that of the rank that took longest, and the rate is of all",

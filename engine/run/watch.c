@@ -236,14 +236,15 @@ bool gp_actor_is_behind_leak(const gp_actorrt *p)
 /* Have all ended but these, which only wait for a reader? */
 static bool leaks_are_left(const gp_run *run)
 {
-    bool waits = false, others = false;
+    bool waits = false, others = false, leaks = false;
     for (int i = 0; i < run->nthreads; i++) {
         others |= works(&run->thread[i]);
         waits |= atomic_load(&run->thread[i].doing) == GP_DOING_IDLE;
     }
     for (int i = 0; i < run->plan->nactors && waits && !others; i++)
-        others |= !atomic_load(&run->actor[i].over) && !gp_actor_is_behind_leak(&run->actor[i]);
-    return waits && !others;
+        if (!atomic_load(&run->actor[i].over))
+            *(gp_actor_is_behind_leak(&run->actor[i]) ? &leaks : &others) = true;
+    return waits && leaks && !others;
 }
 
 /* They take no more, and the run need not wait for them. */
