@@ -167,7 +167,10 @@ static bool append_rows(gp_writer *w, const gp_call *c, const gp_frame *f, const
             return false;
         w->joined.dim[0] += rows;
     }
-    w->size = fstat(file->fd, &st) ? 0 : (size_t)st.st_size;
+    if (fstat(file->fd, &st))
+        w->size = 0;
+    else if ((size_t)st.st_size > w->size)         /* else somebody has cut it since, which the next check says */
+        w->size = (size_t)st.st_size;
     if (w->joined.dim[0])
         gp_outfile_worth(file);
     return true;
