@@ -1,6 +1,7 @@
 /* view_write.c - a frame that was looked at, as a file: it is written by the stage `write`, in a pipeline of that and of
  * the frame, so that there is each format that it has. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -163,15 +164,18 @@ int gp_view_write(const gp_args *args, const gp_registry *registry, const gp_tap
         streamed = !strcmp(args->format, streams[i]);
     if (streamed)
         return write_to(args, registry, f, NULL, errs);
-    char dir[] = "/tmp/gpipe-view-XXXXXX", file[sizeof dir + 8];
-    if (!mkdtemp(dir)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no folder in /tmp: %s", gp_strerror(errno));
+    const char *tmp = getenv("TMPDIR");
+    int held = -1;
+    tmp = tmp && *tmp ? tmp : "/tmp";
+    char *dir = gp_temporary_folder(tmp, "view", &held), file[PATH_MAX];
+    if (!dir) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no folder can be made in '%s': %s; set TMPDIR", tmp, gp_strerror(errno));
         return gp_errs_exit(errs);
     }
     snprintf(file, sizeof file, "%s/frame", dir);
     int status = write_to(args, registry, f, file, errs);
     if (!status && !copy_to_stdout(file, errs))
         status = gp_errs_exit(errs);
-    unlink(file), rmdir(dir);
+    unlink(file), rmdir(dir), free(dir), close(held);
     return status;
 }
