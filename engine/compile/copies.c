@@ -86,7 +86,7 @@ static void place_rings(gp_scheduling *w, const int *class, int *pool)
     for (int i = 0; i < p->nrings; i++)
         if (class[i] >= 0)
             pool[class[i]] = place_ring(w, i, pool[class[i]], true);
-        else if (!across[i])
+        else if (!across[i] && p->ring[i].before < 0)
             spread(w, place_ring(w, i, -1, false));
 }
 
@@ -159,6 +159,9 @@ void gp_merge_copies(gp_scheduling *w)
         for (int j = 0; j < t->ndeps; j++)
             *GP_PUSH(w->a, n->dep, n->ndeps, cap[now[i]].dep) = now[t->dep[j]];
     }
+    for (int i = 0; i < p->nrings; i++)
+        if (p->ring[i].before >= 0)
+            p->ring[i].pool = p->ring[p->ring[i].before].pool, p->ring[i].offset = p->ring[p->ring[i].before].offset;
     int *seen = GP_NEW(w->a, int, nold);   /* each dep once */
     for (int i = 0; i < p->ntasks; i++) {
         gp_task *t = &p->task[i];

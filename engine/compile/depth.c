@@ -15,7 +15,7 @@
  * touches divides all others it touches, the slots of a frame repeat after `period` frames, the largest of them, and a
  * segment has at most 2 * period ranges of slots, each an exec: but where a period is many times d, they would be built
  * for little, and launches are queued anew. What never leaves a segment has depth d: no more than d frames of a segment
- * are in flight.
+ * are in flight. But where a frame is read there once more, as what the next frame carries, there are 2 d slots.
  *
  * Depths in the file are those on each device: a component whose frames take turns on several has as many times the
  * depth, and every `run` frames, which are no fewer than those of a launch, are on the next device. So a slot on the
@@ -240,6 +240,12 @@ static int whole_runs(const gp_scheduling *w, int depth, int lanes)
     return lanes > 1 ? (depth + run - 1) / run * run : depth;
 }
 
+/* Has the ring to have twice as many slots as frames are in flight, and may it? */
+static bool twice(const gp_scheduling *w, const gp_ring *r, int slots)
+{
+    return r->buffer >= 0 && w->twice[r->buffer] && slots <= GP_DEPTH_MAX;
+}
+
 static void set_depths(gp_scheduling *w)
 {
     gp_plan *p = w->p;
@@ -258,7 +264,7 @@ static void set_depths(gp_scheduling *w)
             continue;
         int lanes = w->lanes[w->root[k]], base = w->base[w->root[k]], depth = lanes * whole_runs(w, base, lanes);
         r->unit = depth / lanes, r->turns = lanes;
-        while (depth < lanes * r->depth)
+        while (depth < lanes * r->depth || (depth < 2 * base && twice(w, r, 2 * depth)))
             depth *= 2;
         r->depth = depth;
     }
@@ -308,7 +314,12 @@ static void set_inner_depths(gp_scheduling *w, gp_errs *errs)
             r->depth = o->depth, r->given = o->given, r->why = o->why, r->unit = o->unit, r->turns = o->turns;
             continue;
         }
-        r->depth = p->segment[r->segment].depth;
+        gp_segment *s = &p->segment[r->segment];
+        r->depth = s->depth;
+        if (twice(w, r, 2 * s->depth)) {
+            r->depth = r->given = 2 * s->depth, r->why = GP_DEPTH_BY_CARRY;
+            s->period = s->period < r->depth ? r->depth : s->period;
+        }
         int each = said_depth(w, w->root[r->segment], r->depth);
         if (b && b->depth_said && b->depth != each)
             gp_fail(errs, GP_E_SPEC, b->depth_at,
@@ -330,7 +341,7 @@ static int many(const gp_scheduling *w, const gp_segment *s)
     size_t most = 0, inside = 0;
     int64_t once = 0, each = 0;
     int n = GP_DEPTH_SMALL;
-    bool can = w->g->launch != GP_LAUNCH_PERSISTENT && w->g->batch != 1 && s->regroups < 0 && !s->each_shape
+    bool circles = false, can = w->g->launch != GP_LAUNCH_PERSISTENT && w->g->batch != 1 && s->regroups < 0 && !s->each_shape
             && s->uncaptured < 0 && s->place.lanes == 1 && !is_long(p, s);
     for (int i = 0; i < p->nrings && can; i++) {
         const gp_ring *r = &p->ring[i];
@@ -338,20 +349,23 @@ static int many(const gp_scheduling *w, const gp_segment *s)
         for (int k = 0; k < s->nin + s->nout; k++)
             around |= (k < s->nin ? s->in[k] : s->out[k - s->nin]) == i;
         if (around)
-            can = r->why == GP_DEPTH_BY_SMALL || r->why == GP_DEPTH_BY_WORKERS, most = r->bytes > most ? r->bytes : most;
+            can = r->why == GP_DEPTH_BY_SMALL || r->why == GP_DEPTH_BY_WORKERS || r->why == GP_DEPTH_BY_RATES, most = r->bytes > most ? r->bytes : most;
         else if (r->segment >= 0 && &p->segment[r->segment] == s)
             can = r->buffer < 0 || !w->g->buffer[r->buffer].depth_said, inside += r->bytes;
     }
     for (int i = 0; i < s->ntasks && can; i++) {
         const gp_task *t = &p->task[s->task[i]];
         const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
-        bool at_once = !st || (st->batched && !gp_stage_in_order(st));
+        bool at_once = !st || (st->batched && !gp_stage_in_order(st) && !st->circles);
         *(at_once ? &once : &each) += kernels_of(p, t);
-        can = !st || !(gp_stage_circles_back(st) || (st->calls_library && !at_once));      /* it has something for each slot */
+        can = !st || !((st->cycle && !st->circles)         /* it waits for the host in each frame */
+                       || (st->calls_library && !at_once));          /* it has something for each slot */
+        circles |= st && st->circles;
         inside += t->scratch >= 0 ? p->extra[t->scratch].stride : 0;
     }
     for (int sizes = 2; can && 2 * n <= GP_DEPTH_MANY; n *= 2, sizes++)        /* of launches: 1, 2, ... a third of them */
-        if (2 * n * most > GP_DEPTH_MANY_BYTES || 2 * n * inside > DEVICE_BYTES || 2 * n * (2 * once + sizes * each) > NODES)
+        if (2 * n * most > GP_DEPTH_MANY_BYTES || 2 * n * inside > DEVICE_BYTES
+            || (circles ? 4 : 2) * n * (2 * once + sizes * each) > NODES)
             break;
     return can && n > GP_DEPTH_SMALL ? n : 0;
 }
@@ -374,6 +388,53 @@ static void give_many(gp_scheduling *w)
         int64_t slots = n ? gp_default_slots(w->g, &w->g->buffer[r->buffer], n) : 0;
         if (slots > r->depth && slots <= GP_DEPTH_MAX)
             r->depth = (int)slots, r->why = GP_DEPTH_BY_LAUNCHES;
+    }
+}
+
+/* ---- of rings: carried ---------------------------------------------------- */
+
+/* Is what the stage carries carried once more? */
+static bool is_carried_on(const gp_graph *g, const gp_stage *carry)
+{
+    const gp_buffer *u = &g->buffer[carry->out[0]], *v = &g->buffer[carry->in[0]];
+    bool on = gp_is_carry(&g->stage[v->producer.stage]);
+    for (int i = 0; i < u->nuse && !on; i++)
+        on = gp_is_carry(&g->stage[u->use[i].stage]);
+    return on;
+}
+
+/* What is carried inside a segment, and read by stages of it alone, is read where it was made: frame k of ring u is frame
+ * k - 1 of ring v. With twice as many slots as frames are in flight, that one is not made anew before frame k is done.
+ * Finds such rings u; those of buffer v need that, of which w->twice is told. */
+static void find_shared(gp_scheduling *w)
+{
+    gp_plan *p = w->p;
+    bool *copied = GP_NEW(w->a, bool, p->nrings);
+    for (int i = 0; i < p->ntasks; i++)
+        if (p->task[i].stage < 0)
+            copied[p->task[i].in[0]] = copied[p->task[i].out[0]] = true;
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
+        if (!st || !gp_stage_circles_back(st) || is_carried_on(w->g, st) || copied[t->out[0]]
+            || p->ring[t->out[0]].segment < 0 || w->g->buffer[st->in[0]].depth_said)
+            continue;
+        p->ring[t->out[0]].before = t->in[0];
+        w->twice[st->in[0]] = true;
+    }
+}
+
+/* Behind all depths: what shares slots has as many as there are, unless that is too few. */
+static void share_slots(gp_scheduling *w)
+{
+    gp_plan *p = w->p;
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *u = &p->ring[i];
+        const gp_ring *v = u->before < 0 ? NULL : &p->ring[u->before];
+        if (v && v->depth >= 2 * p->segment[u->segment].depth)
+            u->depth = v->depth, u->given = v->given, u->why = v->why, u->unit = v->unit;
+        else
+            u->before = -1;
     }
 }
 
@@ -400,8 +461,10 @@ bool gp_ring_depths(gp_scheduling *w, gp_slots slots, gp_errs *errs)
         p->ring[i].given = p->ring[i].depth, p->ring[i].turns = 1;
     for (int k = 0; k < p->nsegments; k++)
         w->lanes[k] = 1;
+    find_shared(w);
     set_depths(w);
     set_inner_depths(w, errs);
+    share_slots(w);
     for (int i = 0; i < p->nrings; i++)
         if (p->ring[i].why != GP_DEPTH_BY_LAUNCHES || p->ring[i].segment >= 0)
             p->ring[i].begins = p->ring[i].depth;

@@ -115,7 +115,8 @@ typedef enum gp_depth_why {
     GP_DEPTH_BY_BESIDE, GP_DEPTH_BY_SCARCE,      /* fewer: beside large frames or long work, or as memory is scarce */
     GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS,      /* more, which these need; */
     GP_DEPTH_BY_LAUNCHES,                        /* ... or of small frames, so that a launch takes many */
-    GP_DEPTH_BY_QUEUE                            /* one: what waits is in a queue before it, see leaky.c */
+    GP_DEPTH_BY_QUEUE,                           /* one: what waits is in a queue before it, see leaky.c */
+    GP_DEPTH_BY_CARRY                            /* twice that of its segment, see gp_ring.before */
 } gp_depth_why;
 
 /* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window
@@ -367,6 +368,8 @@ typedef struct gp_ring {
     int producer;              /* actor */
     int *consumer; int nconsumers;   /* actors, each once */
     int segment;               /* the segment it is inside of, or -1 */
+    int before;                /* schedule: the ring whose slots it has, and of which frame k - 1 is its frame k; -1: it has
+                                  slots of its own */
 } gp_ring;
 
 /* Slots of several rings side by side: slot i of ring r starts at

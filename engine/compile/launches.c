@@ -57,9 +57,6 @@ size_t gp_segment_copied_all(const gp_plan *p, const gp_segment *s)
 
 int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
 {
-    for (int i = 0; i < s->ntasks; i++)        /* a frame needs what was made last of the one before */
-        if (p->task[s->task[i]].stage >= 0 && gp_stage_circles_back(&p->graph->stage[p->task[s->task[i]].stage]))
-            return 1;
     if (s->each_shape)
         return 1;
     int depth = s->depth / s->place.lanes;

@@ -107,7 +107,7 @@ static int add_ring(lowering *w, int buffer, gp_place place, int producer, int s
     size_t bytes = b ? gp_size_round(gp_bytes(&b->type)) : GP_INFOS * GP_INFO_BYTES;
     *GP_PUSH(w->a, p->ring, p->nrings, w->ring_cap) = (gp_ring){
         .buffer = buffer, .place = place, .depth = b ? b->depth : 1, .why = b ? b->why : GP_DEPTH_BY_ASKED,
-        .bytes = bytes ? bytes : 256, .pool = -1, .producer = producer, .segment = segment,
+        .bytes = bytes ? bytes : 256, .pool = -1, .producer = producer, .segment = segment, .before = -1,
     };
     return p->nrings - 1;
 }

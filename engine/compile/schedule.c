@@ -87,6 +87,7 @@ static gp_plan *schedule(gp_arena *a, const gp_plan *from, gp_slots slots, gp_er
         .a = a, .g = from->graph, .p = p,
         .late = gp_late_stages(a, from->graph), .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
         .lanes = GP_NEW(a, int, from->nsegments), .copied = GP_NEW(a, int, from->nrings),
+        .twice = GP_NEW(a, bool, from->graph->nbuffers),
     };
     int failed = errs->failed;
     if (!gp_ring_depths(&w, slots, errs))

@@ -11,6 +11,7 @@ typedef struct gp_scheduling {
     int *base;                 /* of each component: the least depth that a buffer of it has, */
     int *lanes;                /* ... and on how many devices its frames take turns */
     const bool *late;          /* of each stage */
+    bool *twice;               /* of each buffer: it is carried in its slots, see gp_ring.before */
     int *copied;               /* of each ring with counters that a segment copies to another of the kind, or from it: that one,
                                   or -1 */
     int pool_cap;

@@ -435,7 +435,7 @@ static bool check_wiring(const verifying *v)
     const gp_plan *p = v->p;
     int *rings_in = GP_NEW(v->a, int, p->npools);
     for (int i = 0; i < p->nrings; i++)
-        rings_in[p->ring[i].pool]++;
+        rings_in[p->ring[i].pool] += p->ring[i].before < 0;
     for (int i = 0; i < p->nactors; i++) {
         gp_actor q = p->actor[i];
         int n = q.kind == GP_ACTOR_HOST ? 1 : p->segment[q.segment].ntasks;
@@ -530,16 +530,38 @@ static int by_offset(const void *x, const void *y)
          : a->offset != b->offset ? (a->offset < b->offset ? -1 : 1) : 0;
 }
 
+/* A ring has the slots of another where a stage inside a segment carries that: stages of the segment alone read it, and
+ * no more than half as many frames as slots are in flight, so that none is made in a slot that an earlier frame reads. */
+static bool check_before(const verifying *v, int ring)
+{
+    const gp_plan *p = v->p;
+    const gp_ring *r = &p->ring[ring], *of = r->before < p->nrings ? &p->ring[r->before] : r;
+    const gp_task *t = &p->task[v->writer[ring] < 0 ? 0 : v->writer[ring]];
+    bool ok = of != r && of->before < 0 && r->segment >= 0 && r->nconsumers == 0 && of->depth >= 2 * p->segment[r->segment].depth
+           && of->depth == r->depth && of->pool == r->pool && of->offset == r->offset && of->bytes == r->bytes
+           && t->op == GP_TASK_STAGE && gp_stage_circles_back(&v->g->stage[t->stage]) && t->segment == r->segment
+           && t->in[0] == r->before && t->out[0] == ring;
+    for (int i = 0; ok && i < p->ntasks; i++)
+        for (int k = 0; k < p->task[i].nin; k++)
+            ok &= p->task[i].in[k] != ring || (p->task[i].op == GP_TASK_STAGE && p->task[i].segment == r->segment);
+    return ok || BUG(v, ring_at(v, ring), "buffer '%s' has the slots of one that it cannot share", ring_name(v, ring));
+}
+
 static bool check_memory(const verifying *v)
 {
     const gp_plan *p = v->p;
     const gp_ring **sorted = GP_NEW(v->a, const gp_ring *, p->nrings);
-    for (int i = 0; i < p->nrings; i++)
-        sorted[i] = &p->ring[i];
-    if (p->nrings)
-        qsort(sorted, (size_t)p->nrings, sizeof *sorted, by_offset);
+    int n = 0;
     for (int i = 0; i < p->nrings; i++) {
-        const gp_ring *r = sorted[i], *next = i + 1 < p->nrings ? sorted[i + 1] : NULL;
+        if (p->ring[i].before < 0)
+            sorted[n++] = &p->ring[i];
+        else if (!check_before(v, i))
+            return false;
+    }
+    if (n)
+        qsort(sorted, (size_t)n, sizeof *sorted, by_offset);
+    for (int i = 0; i < n; i++) {
+        const gp_ring *r = sorted[i], *next = i + 1 < n ? sorted[i + 1] : NULL;
         const gp_pool *q = &p->pool[r->pool];
         size_t end = next && next->pool == r->pool ? next->offset : q->stride;
         size_t need = r->buffer < 0 ? GP_INFOS * GP_INFO_BYTES

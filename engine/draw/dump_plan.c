@@ -30,11 +30,12 @@ static char *why_text(const gp_plan *p, const gp_ring *r, char buf[96])
     static const char *const asis[] = {
         "you asked for it", "default", "default of frames below %s", "default beside large frames or long work",
         "memory is scarce", "the rates of stages need it", "%d worker%s need%s it",
-        "default of small frames on a device: a launch takes many", "others wait in a queue before it" };
+        "default of small frames on a device: a launch takes many", "others wait in a queue before it",
+        "twice that of its segment, as the frame before is read there" };
     static const char *const given[] = {
         "you asked for %d", "default %d", "default %d", "default %d", "%d, as memory is scarce",
         "the rates of stages need %d", "%d worker%s need%s %d", "default %d, so that a launch takes many",
-        "%d: others wait in a queue before it" };
+        "%d: others wait in a queue before it", "%d" };
     const gp_buffer *b = &p->graph->buffer[r->buffer];
     int n = most_workers(p->graph, b);
     bool is = r->depth == r->given, turns = r->turns > 1;
@@ -60,7 +61,7 @@ static void depths_text(FILE *f, const gp_plan *p, int width)
     const char *title = "\ndepths\n";
     for (int i = 0; i < p->nrings && p->ring[i].buffer >= 0; i++) {
         const gp_ring *r = &p->ring[i];
-        bool asked = r->depth == r->given && r->why == GP_DEPTH_BY_ASKED;
+        bool asked = (r->depth == r->given && r->why == GP_DEPTH_BY_ASKED) || r->before >= 0;
         if (asked || (i && r[-1].buffer == r->buffer))
             continue;
         fprintf(f, "%s  %-*s  depth %d (%s)\n", title, width, p->graph->buffer[r->buffer].name, r->depth,
@@ -88,7 +89,9 @@ static int buffer_text(FILE *f, const gp_plan *p, int ring, int width)
     for (; ring < p->nrings && p->ring[ring].buffer == buffer; ring++, sep = ", ") {
         const gp_ring *r = &p->ring[ring];
         all = gp_size_add(all, (size_t)r->depth * gp_bytes(&b->type));
-        if (r->segment < 0)
+        if (r->before >= 0)
+            fprintf(f, "%sthe slots of %s", sep, p->graph->buffer[p->ring[r->before].buffer].name);
+        else if (r->segment < 0)
             fprintf(f, "%s%s%s", sep, gp_place_text(p, r->place, place), memory_text(p, r));
         else
             fprintf(f, "%ssegment %d%s", sep, r->segment, memory_text(p, r));
@@ -247,7 +250,7 @@ static void ring_json(gp_json *j, const gp_plan *p, const gp_ring *r)
                 buffer_name(p, r->buffer), gp_place_text(p, r->place, place), r->depth,
                 r->buffer < 0 ? NULL : why_text(p, r, why), r->bytes, r->pool, r->offset, r->producer);
     gp_json_ints(j, "consumers", r->consumer, r->nconsumers);
-    gp_json_put(j, "segment: %d}", r->segment);
+    gp_json_put(j, "segment: %d, before: %d}", r->segment, r->before);
 }
 
 static const char *const copying_name[] = { "dma", "kernels", "mapped" };

@@ -19,22 +19,23 @@ static gp_view view_of(const gp_actorrt *p, int ring, int buffer, uint64_t f)
 }
 
 /* Opens item r->id of `part` for frame j of the launch, behind the items its
- * task depends on and, for a stage whose frames take turns, behind its previous frame's. */
+ * task depends on and, for a stage whose frames take turns, behind its previous frame's; one that carries comes behind
+ * what was made of that. */
 static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j)
 {
     int n = 0;
     for (int d = 0; d < part->task->ndeps; d++) {
         const gp_taskrt *before = &s->part[s->part_of[part->task->dep[d]]];
         if (before->items == 1)
-            s->dep[n++] = before->item;
+            s->dep[n++] = before->item[0];
         else if (part->items > 1)
-            s->dep[n++] = before->item + j;
+            s->dep[n++] = before->item[j];
         else
             for (int i = 0; i < before->items; i++)
-                s->dep[n++] = before->item + i;
+                s->dep[n++] = before->item[i];
     }
     if (part->order >= 0 && j > 0)
-        s->dep[n++] = id - 1;
+        s->dep[n++] = (part->carried ? part->carried : part)->item[j - 1];
     return r->ops->item(r, id, s->dep, n);
 }
 
@@ -297,9 +298,10 @@ static void *first_frame(const gp_actorrt *p, const gp_task *t)
     return gp_konst_on(p->run, t->konst[1], p->segment->place.index);
 }
 
-/* Behind a part that makes what is carried: frame f + 1 may take it. Where frame f is a hole, its slot gets what is
+/* Behind a part that makes what is carried: frame f + 1 may take it, which is of another launch where f is the last of
+ * this one. Where frame f is a hole, its slot gets what is
  * carried in its place: the first frame, or what frame f itself was given. All that carry it agree on that. */
-static bool pass_to_carriers(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f)
+static bool pass_to_carriers(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f, bool last)
 {
     const gp_run *run = o->p->run;
     uint64_t slots = (uint64_t)o->p->segment->depth;
@@ -311,10 +313,16 @@ static bool pass_to_carriers(gp_rec *r, const gp_batch *o, const gp_taskrt *part
                           gp_bytes(&v->buffer->type)))
             return false;
     }
-    for (; c; c = c->next_carrier)
+    for (; c && last; c = c->next_carrier)
         if (!r->ops->order_pass(r, c->order, (int)(f % slots)))
             return false;
     return true;
+}
+
+/* Does a task carry what is read in the slots where it was made? */
+static bool is_there(const gp_run *run, const gp_taskrt *part)
+{
+    return gp_stage_circles_back(part->stage) && run->plan->ring[part->task->out[0]].before >= 0;
 }
 
 /* One item: n frames from f. A stage whose frames take turns waits for the frame before and
@@ -350,27 +358,43 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
         if (state >= 0 && st->on_hole == GP_ON_HOLE_RESET
             && !r->ops->fill(r, gp_extra_on(run, state, p->segment->place.index), 0, run->plan->extra[state].bytes))
             return false;
-    } else if (!record_stage(r, o, part, f, n)) {
+    } else if (!is_there(run, part) && !record_stage(r, o, part, f, n)) {
         return false;
     }
     bool passes = part->order >= 0 && last && !gp_stage_circles_back(st);
-    return (!passes || r->ops->order_pass(r, part->order, (int)(f % slots))) && pass_to_carriers(r, o, part, f);
+    return (!passes || r->ops->order_pass(r, part->order, (int)(f % slots))) && pass_to_carriers(r, o, part, f, last);
 }
 
-/* Behind all: what no part waits for, and stamps, which are items 0 .. id - 1 that are no part's. */
+/* Behind all: what no part waits for, and stamps. */
 static bool record_done(gp_rec *r, const gp_batch *o, int id)
 {
     gp_segmentrt *s = o->p->seg;
-    int n = 0, next = 0;
-    for (int i = 0; i <= s->nparts; i++) {
-        int first = i < s->nparts ? s->part[i].item : id;
-        while (next < first)
-            s->dep[n++] = next++;      /* a stamp */
-        for (int j = 0; i < s->nparts && j < s->part[i].items; j++, next++)
+    int n = 0;
+    for (int i = 0; i < s->stamps; i++)
+        s->dep[n++] = s->stamp[i];
+    for (int i = 0; i < s->nparts; i++)
+        for (int j = 0; j < s->part[i].items; j++)
             if (s->part[i].last && (s->part[i].order < 0 || j == s->part[i].items - 1))
-                s->dep[n++] = next;
-    }
+                s->dep[n++] = s->part[i].item[j];
     return r->ops->item(r, id, s->dep, n) && r->ops->done(r);
+}
+
+/* Frames [from, to) of the launch of a part. */
+static bool record_part(gp_rec *r, const gp_batch *o, int i, int from, int to, int *id, gp_loc at)
+{
+    gp_segmentrt *s = o->p->seg;
+    gp_taskrt *part = &s->part[i];
+    part->items = part->at_once ? 1 : o->n;
+    r->errs->at = part->stage ? part->stage->at : at;
+    if (o->p->run->watched && !o->bare)
+        r->ops->label(r, i);
+    for (int j = from; j < to && j < part->items; j++) {
+        part->item[j] = (*id)++;
+        if (!open_item(r, s, part, part->item[j], j)
+            || !record_item(r, o, part, o->first + (uint64_t)j, part->at_once ? o->n : 1, j == 0, j == part->items - 1))
+            return false;
+    }
+    return gp_stamps_after(r, o, part, to - 1, id);
 }
 
 /* `at`: the place of what is no stage's. */
@@ -381,22 +405,17 @@ static bool record_parts(gp_rec *r, const gp_batch *o, gp_loc at)
 
     if (!gp_stamps_begin(r, o, &id))
         return false;
-    for (int i = 0; i < s->nparts; i++) {
-        gp_taskrt *part = &s->part[i];
-        bool once = !part->stage || part->stage->regroups || (part->stage->batched && part->order < 0);
-        part->item = id;
-        part->items = once ? 1 : o->n;
-        r->errs->at = part->stage ? part->stage->at : at;
-        if (o->p->run->watched && !o->bare)
-            r->ops->label(r, i);
-        for (int j = 0; j < part->items; j++, id++)
-            if (!open_item(r, s, part, id, j)
-                || !record_item(r, o, part, o->first + (uint64_t)j, once ? o->n : 1, j == 0,
-                                j == part->items - 1))
-                return false;
-        if (!gp_stamps_after(r, o, part, &id))
+    int all = o->n ? o->n : 1;         /* 0: see gp_batch.emits */
+    for (int i = 0; i < s->circle; i++)
+        if (!record_part(r, o, i, 0, all, &id, at))
             return false;
-    }
+    for (int j = 0; j < o->n; j++)
+        for (int i = s->circle; i < s->circle_end; i++)
+            if (!record_part(r, o, i, j, j + 1, &id, at))
+                return false;
+    for (int i = s->circle_end; i < s->nparts; i++)
+        if (!record_part(r, o, i, 0, all, &id, at))
+            return false;
     return !tells(r, o) || record_done(r, o, id);
 }
 

@@ -72,6 +72,7 @@ struct gp_ringrt {
                                   meta.rows, which it then has too; else NULL */
     char *base;                /* of slot 0; */
     char **lane;               /* of one whose slots are on several devices: of slot 0 on each */
+    uint64_t shift;            /* frame k is in the slot of frame k + shift: see gp_ring.before; else 0 */
     size_t stride;
     const gp_ring *ring;
     const gp_buffer *buffer;   /* NULL: frame infos */
@@ -80,7 +81,7 @@ struct gp_ringrt {
 static inline void *gp_slot(const gp_ringrt *r, uint64_t frame)
 {
     char *base = r->lane ? r->lane[gp_lane(r->ring->place, frame)] : r->base;
-    return base + gp_lane_slot(r->ring->place, frame, r->ring->depth) * r->stride;
+    return base + gp_lane_slot(r->ring->place, frame + r->shift, r->ring->depth) * r->stride;
 }
 
 static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)

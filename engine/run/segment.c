@@ -72,7 +72,7 @@ static bool find_carried(gp_actorrt *p)
         int made = 0;
         while (s->part[made].stage != &p->run->graph->stage[p->run->graph->buffer[part->stage->in[0]].producer.stage])
             made++;
-        part->next_carrier = s->part[made].carriers, s->part[made].carriers = part;
+        part->next_carrier = s->part[made].carriers, s->part[made].carriers = part, part->carried = &s->part[made];
         any = true;
     }
     return any;
@@ -226,14 +226,75 @@ static void note_mapped(gp_actorrt *p)
     }
 }
 
-bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
+/* Finds the turns of the tasks: behind a task of a circle, and before one, is in the turn, too. */
+static void find_turns(const gp_actorrt *p, const gp_plan *plan, gp_turn *turn)
+{
+    const gp_segment *seg = p->segment;
+    bool *before = GP_NEW(&p->run->arena, bool, plan->ntasks), *behind = GP_NEW(&p->run->arena, bool, plan->ntasks);
+    for (int i = 0; i < seg->ntasks; i++) {
+        int k = seg->task[i];
+        const gp_task *t = &plan->task[k];
+        behind[k] = before[k] = t->stage >= 0 && plan->graph->stage[t->stage].circles;
+        for (int d = 0; d < t->ndeps; d++)
+            behind[k] |= behind[t->dep[d]];
+    }
+    for (int i = seg->ntasks - 1; i >= 0; i--) {
+        int k = seg->task[i];
+        for (int d = 0; d < plan->task[k].ndeps && before[k]; d++)
+            before[plan->task[k].dep[d]] = true;
+        turn[i] = !behind[k] ? GP_TURN_BEFORE : before[k] ? GP_TURN_IN : GP_TURN_BEHIND;
+    }
+}
+
+/* Does a task read frames of which consecutive ones may not lie side by side? */
+static bool reads_carried(const gp_plan *plan, const gp_task *t)
+{
+    bool is = false;
+    for (int i = 0; i < t->nin; i++)
+        is |= t->in[i] >= 0 && plan->ring[t->in[i]].before >= 0;
+    return is;
+}
+
+static void make_parts(gp_actorrt *p)
 {
     gp_run *run = p->run;
     const gp_plan *plan = run->plan;
     const gp_segment *seg = p->segment;
+    gp_segmentrt *s = p->seg;
+    int infos = 0;
+    gp_turn *turn = GP_NEW(&run->arena, gp_turn, seg->ntasks);
+    find_turns(p, plan, turn);
+    s->part = GP_NEW(&run->arena, gp_taskrt, seg->ntasks);
+    s->part_of = GP_NEW(&run->arena, int, plan->ntasks);
+    for (gp_turn now = GP_TURN_BEFORE; now <= GP_TURN_BEHIND; now++) {
+        if (now == GP_TURN_IN)
+            s->circle = s->nparts;
+        for (int i = 0; i < seg->ntasks; i++) {
+            gp_taskrt *part = &s->part[s->nparts];
+            if (turn[i] != now)
+                continue;
+            part->task = &plan->task[seg->task[i]];
+            const gp_stage *st = part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
+            part->info = st && st->frame_info ? infos++ : 0;
+            part->order = st && (gp_stage_in_order(st) || gp_stage_circles_back(st)) ? s->order0 + s->ordered++ : -1;
+            part->turn = now;
+            part->at_once = now != GP_TURN_IN && !reads_carried(plan, part->task)
+                         && (!st || st->regroups || (st->batched && part->order < 0));
+            part->item = GP_NEW(&run->arena, int, seg->batch);
+            s->part_of[seg->task[i]] = s->nparts++;
+        }
+        if (now == GP_TURN_IN)
+            s->circle_end = s->nparts;
+    }
+}
+
+bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
+{
+    gp_run *run = p->run;
+    const gp_segment *seg = p->segment;
     gp_arena *a = &run->arena;
     gp_segmentrt *s = p->seg = GP_NEW_LINES(a, gp_segmentrt, 1);
-    int deps = 1, infos = 0;
+    int deps = 1;
 
     gp_eventcount_init(&s->done);
     s->done.wakes = gp_wakes_new(run);
@@ -246,19 +307,9 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
     s->gaps = GP_NEW(a, uint64_t, run->graph->nbuffers);
     s->behind = GP_NEW(a, unsigned char, run->graph->nbuffers);
     gp_frame_set_whole(p);
-    s->part = GP_NEW(a, gp_taskrt, seg->ntasks);
-    s->part_of = GP_NEW(a, int, plan->ntasks);
-    s->nparts = seg->ntasks;
-    for (int i = 0; i < seg->ntasks; i++) {
-        gp_taskrt *part = &s->part[i];
-        part->task = &plan->task[seg->task[i]];
-        part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
-        part->info = part->stage && part->stage->frame_info ? infos++ : 0;
-        part->order = part->stage && (gp_stage_in_order(part->stage) || gp_stage_circles_back(part->stage))
-                    ? s->order0 + s->ordered++ : -1;
-        s->part_of[seg->task[i]] = i;
-        deps += part->task->ndeps;
-    }
+    make_parts(p);
+    for (int i = 0; i < s->nparts; i++)
+        deps += s->part[i].task->ndeps;
     used[seg->place.index].orders += s->ordered;
     note_mapped(p);
     s->most = most_in_exec(seg);

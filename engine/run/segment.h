@@ -32,6 +32,10 @@ typedef struct gp_gathered {
 
 enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 
+/* When a launch of several frames does a part: all frames at once, or frame by frame, before the parts that need what is
+ * made of the frame before; with these, of each frame in turn; or behind them. */
+typedef enum gp_turn { GP_TURN_BEFORE, GP_TURN_IN, GP_TURN_BEHIND } gp_turn;
+
 /* What a stage of the segment needs to be recorded. */
 struct gp_taskrt {
     const gp_task *task;
@@ -41,8 +45,12 @@ struct gp_taskrt {
     gp_taskrt *carriers;       /* the first task that carries what this one makes to the next frame; it keeps an order
                                   that this task passes on */
     gp_taskrt *next_carrier;   /* the next of them */
+    const gp_taskrt *carried;  /* of a task that carries: the one that makes it */
     int info;                  /* which of a frame's infos is this stage's */
-    int item, items;           /* while a body runs: its items */
+    gp_turn turn;
+    bool at_once;              /* one item is all frames of the launch */
+    int *item, items;          /* while a body runs: its items, as many as frames in the largest launch, and how many of them
+                                  there are */
     gp_engine engine;          /* who does it */
     int stamp;                 /* stamped: the stamp after it; 0: there is none */
     bool leaf;                 /* stamped: no later part of its engine waits for it */
@@ -60,7 +68,8 @@ typedef struct gp_roomrt {
 
 struct gp_segmentrt {
     gp_lanert *lane;
-    gp_taskrt *part; int nparts; /* in task order */
+    gp_taskrt *part; int nparts; /* in the order of their turns, then of tasks; */
+    int circle, circle_end;    /* ... these are GP_TURN_IN */
     int *part_of;              /* per task of the plan */
     const gp_task **mapped;    /* per ring of the plan: the copy that is not needed where the stage uses the ring of the host
                                   in its place, or NULL; NULL: all copies are by copy engines */
@@ -89,6 +98,7 @@ struct gp_segmentrt {
     size_t bytes;              /* of a whole frame's outputs */
     size_t copy_bytes[GP_ENGINES];     /* per frame */
     int nstamps;               /* per launch, 0: none */
+    int stamp[GP_ENGINES + 1], stamps;     /* while a body runs: the items that are stamps; not of the CPU back end */
     gp_hist *time;             /* timed: of one frame, on the device; the reaper's */
     gp_track *(*copy_track)[GP_ENGINES], **stream_track;   /* traced: per lane, per stream; the reaper's, or */
     gp_track *kernel_track;    /* the device's, when it is watched */
@@ -155,9 +165,9 @@ bool gp_ahead_bring(gp_actorrt *p, uint64_t f, int n, gp_errs *errs);
 /* stamp.c: how many stamps the launches in flight need on each device, after the parts are made. */
 int gp_stamps_init(gp_actorrt *p);
 /* Record the first stamp of a body, and that after a part, if it has one; *id is the
- * next item's. */
+ * next item's; j: the frame of the launch whose turn it was. */
 bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id);
-bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id);
+bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int j, int *id);
 /* Notes what the engines did in a launch that is done. The reaper calls it. */
 void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
 

@@ -69,22 +69,35 @@ static int stamp_of(const gp_actorrt *p, uint64_t first, int k)
 
 bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id)
 {
-    return !o->p->seg->nstamps || o->bare
-        || (r->ops->item(r, (*id)++, NULL, 0) && r->ops->stamp(r, stamp_of(o->p, o->first, 0)));
+    gp_segmentrt *s = o->p->seg;
+    s->stamps = 0;
+    if (!s->nstamps || o->bare)
+        return true;
+    s->stamp[s->stamps++] = *id;
+    return r->ops->item(r, (*id)++, NULL, 0) && r->ops->stamp(r, stamp_of(o->p, o->first, 0));
 }
 
-bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id)
+/* Frames of a circle are done one by one, and have stamps of their own on the CPU back end: how many? */
+static int stamped_frames(const gp_actorrt *p, const gp_taskrt *part, int n)
+{
+    return p->run->plan->unified && part->turn == GP_TURN_IN ? n : 1;
+}
+
+bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int j, int *id)
 {
     gp_segmentrt *s = o->p->seg;
-    int n = 0;
-    if (!part->stamp || o->bare)
+    int n = 0, frames = stamped_frames(o->p, part, o->n);
+    if (!part->stamp || o->bare || (frames == 1 && j < o->n - 1))
         return true;
+    bool unified = o->p->run->plan->unified;
     /* in the order recorded no deps are needed, and there are as many stamps as stages */
-    for (const gp_taskrt *b = o->p->run->plan->unified ? part : s->part; b <= part; b++)
+    for (const gp_taskrt *b = s->part; b <= part && !unified; b++)
         for (int i = 0; b->engine == part->engine && b->leaf && i < b->items; i++)
-            s->dep[n++] = b->item + i;
+            s->dep[n++] = b->item[i];
+    if (!unified)
+        s->stamp[s->stamps++] = *id;
     return r->ops->item(r, (*id)++, s->dep, n)
-        && r->ops->stamp(r, stamp_of(o->p, o->first, part->stamp));
+        && r->ops->stamp(r, stamp_of(o->p, o->first + (uint64_t)(frames > 1 ? j : 0), part->stamp));
 }
 
 /* ---- reading ---------------------------------------------------------
@@ -136,27 +149,38 @@ static int64_t worked(gp_run *run, int device, gp_engine e, int64_t start, int64
     return e == GP_ENGINE_COMPUTE || from > end ? start : from;
 }
 
-static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
+/* Of frame j of the launch, or of all; `before`: the latest stamp so far. */
+static void read_stamp(gp_actorrt *p, const gp_inflight *fl, const gp_taskrt *part, int j, int64_t first, int64_t *before)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_lanert *lane = gp_lane_of(p, fl->first);
     gp_dev *dev = lane->dev;
+    gp_engine e = part->engine;
+    int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first + (uint64_t)j, part->stamp));
+    bool begins = e == GP_ENGINE_COPY_IN || e == GP_ENGINE_COPY_PEER, all = stamped_frames(p, part, fl->n) == 1;
+    int64_t start = worked(run, lane->device, e, begins ? first : *before, at);     /* `begins` waits for no other work */
+    gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[lane - s->lane][e] ? s->copy_track[lane - s->lane][e]
+                   : s->stream_track[fl->stream], (gp_trace_what)(GP_TRACE_COPY_IN + (int)e),
+                   !part->stage ? gp_engine_name(e)
+                   : run->plan->unified ? part->stage->name : p->name,
+                   start, at > start ? at : start, fl->first + (uint64_t)j, all ? fl->n : 1);
+    *before = at > *before ? at : *before;
+}
+
+static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
+{
+    gp_segmentrt *s = p->seg;
+    gp_dev *dev = gp_lane_of(p, fl->first)->dev;
     int64_t first = dev->backend->stamped(dev, stamp_of(p, fl->first, 0)), before = first;
-    for (int i = 0; i < s->nparts; i++) {
-        const gp_taskrt *part = &s->part[i];
-        if (!part->stamp)
-            continue;
-        gp_engine e = part->engine;
-        int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first, part->stamp));
-        bool begins = e == GP_ENGINE_COPY_IN || e == GP_ENGINE_COPY_PEER;      /* it waits for no other work */
-        int64_t start = worked(run, lane->device, e, begins ? first : before, at);
-        gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[lane - s->lane][e] ? s->copy_track[lane - s->lane][e]
-                       : s->stream_track[fl->stream], (gp_trace_what)(GP_TRACE_COPY_IN + (int)e),
-                       !part->stage ? gp_engine_name(e)
-                       : run->plan->unified ? part->stage->name : p->name,
-                       start, at > start ? at : start, fl->first, fl->n);
-        before = at > before ? at : before;
+    for (int i = 0, end; i < s->nparts; i = end) {
+        bool circle = i == s->circle && i < s->circle_end;
+        int n = stamped_frames(p, &s->part[i], fl->n);
+        end = circle ? s->circle_end : i + 1;
+        for (int j = 0; j < n; j++)
+            for (int k = i; k < end; k++)
+                if (s->part[k].stamp)
+                    read_stamp(p, fl, &s->part[k], j, first, &before);
     }
     gp_hist_add(s->time, (before - first) / fl->n, (uint64_t)fl->n);
 }
