@@ -2,7 +2,8 @@
  * reaper before their slots are used again.
  *
  * A stamp is taken when all work of its kind (copies in, peer copies, stages, copies out) in the
- * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
+ * launch is done; nothing waits for it, so it moves no work. What kernels copy, or is mapped, is of the stages' kind:
+ * each stamp makes a short launch longer. On the CPU back end, which
  * runs a launch in the order recorded, each stage has one. */
 #include <string.h>
 #include "run/segment.h"
@@ -20,13 +21,23 @@ static bool stamped(const gp_run *run)
     return run->options.stamped && !run->options.isolate && run->dev[0] && run->dev[0]->backend->stamps;
 }
 
-/* Is there a later part for the same engine? */
-static bool is_last(const gp_segmentrt *s, int part)
+/* Who does it in this launch. */
+static gp_engine engine_in(const gp_batch *o, const gp_taskrt *part)
 {
-    for (int i = part + 1; i < s->nparts; i++)
-        if (s->part[i].engine == s->part[part].engine)
-            return false;
-    return true;
+    return gp_batch_copying(o, part->task) == GP_COPY_DMA ? part->engine : GP_ENGINE_COMPUTE;
+}
+
+/* The stamp behind it; 0: there is none, as the same engine does a later part, too. */
+static int stamp_behind(const gp_batch *o, const gp_taskrt *part)
+{
+    const gp_segmentrt *s = o->p->seg;
+    if (!s->nstamps || o->p->run->plan->unified)
+        return part->stamp;
+    gp_engine e = engine_in(o, part);
+    for (const gp_taskrt *b = part + 1; b < s->part + s->nparts; b++)
+        if (engine_in(o, b) == e)
+            return 0;
+    return s->stamp[e];
 }
 
 /* Marks the parts that no later part of their engine waits for. */
@@ -46,19 +57,19 @@ int gp_stamps_init(gp_actorrt *p)
 {
     const gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    for (int i = 0; i < s->nparts; i++) {
-        gp_taskrt *part = &s->part[i];
-        part->engine = engine_of(part->task);
-        if (!part->stage)
-            s->copy_bytes[part->engine] += gp_copy_bytes(run->plan, part->task);
-    }
+    for (int i = 0; i < s->nparts; i++)
+        s->part[i].engine = engine_of(s->part[i].task);
     if (!stamped(run))
         return 0;
     mark_leaves(s);
     s->nstamps = 1;
-    for (int i = 0; i < s->nparts; i++)
-        if (run->plan->unified || is_last(s, i))
-            s->part[i].stamp = s->nstamps++;
+    for (int i = 0; i < s->nparts; i++) {
+        gp_taskrt *part = &s->part[i];
+        if (run->plan->unified)
+            part->stamp = s->nstamps++;
+        else if (!s->stamp[part->engine])
+            s->stamp[part->engine] = s->nstamps++;
+    }
     return s->nstamps * (p->segment->depth / p->segment->place.lanes);
 }
 
@@ -76,20 +87,18 @@ bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id)
 bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id)
 {
     gp_segmentrt *s = o->p->seg;
-    int n = 0;
-    if (!part->stamp || o->bare)
+    int n = 0, stamp = o->bare ? 0 : stamp_behind(o, part);
+    gp_engine e = engine_in(o, part);
+    if (!stamp)
         return true;
     /* in the order recorded no deps are needed, and there are as many stamps as stages */
     for (const gp_taskrt *b = o->p->run->plan->unified ? part : s->part; b <= part; b++)
-        for (int i = 0; b->engine == part->engine && b->leaf && i < b->items; i++)
+        for (int i = 0; engine_in(o, b) == e && (b->leaf || b->engine != part->engine) && i < b->items; i++)
             s->dep[n++] = b->item + i;
-    return r->ops->item(r, (*id)++, s->dep, n)
-        && r->ops->stamp(r, stamp_of(o->p, o->first, part->stamp));
+    return r->ops->item(r, (*id)++, s->dep, n) && r->ops->stamp(r, stamp_of(o->p, o->first, stamp));
 }
 
-/* ---- reading ---------------------------------------------------------
- *
- * Where a copy is mapped, its stamp waits for the same as another, and either may be the earlier. */
+/* ---- reading --------------------------------------------------------- */
 
 static void add_gap(gp_engine_time *t, int64_t from, int64_t to)
 {
@@ -136,7 +145,7 @@ static int64_t worked(gp_run *run, int device, gp_engine e, int64_t start, int64
     return e == GP_ENGINE_COMPUTE || from > end ? start : from;
 }
 
-static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
+static void read_stamps(gp_actorrt *p, const gp_inflight *fl, const gp_batch *o)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
@@ -145,15 +154,16 @@ static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
     int64_t first = dev->backend->stamped(dev, stamp_of(p, fl->first, 0)), before = first;
     for (int i = 0; i < s->nparts; i++) {
         const gp_taskrt *part = &s->part[i];
-        if (!part->stamp)
+        int stamp = stamp_behind(o, part);
+        if (!stamp)
             continue;
-        gp_engine e = part->engine;
-        int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first, part->stamp));
+        gp_engine e = engine_in(o, part);
+        int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first, stamp));
         bool begins = e == GP_ENGINE_COPY_IN || e == GP_ENGINE_COPY_PEER;      /* it waits for no other work */
         int64_t start = worked(run, lane->device, e, begins ? first : before, at);
         gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[lane - s->lane][e] ? s->copy_track[lane - s->lane][e]
                        : s->stream_track[fl->stream], (gp_trace_what)(GP_TRACE_COPY_IN + (int)e),
-                       !part->stage ? gp_engine_name(e)
+                       e != GP_ENGINE_COMPUTE ? gp_engine_name(e)
                        : run->plan->unified ? part->stage->name : p->name,
                        start, at > start ? at : start, fl->first, fl->n);
         before = at > before ? at : before;
@@ -170,14 +180,21 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl)
     bool stamps = s->nstamps && fl->stream >= 0;
     uint64_t made = gp_actor_made(p, fl->first + (uint64_t)fl->n) - gp_actor_made(p, fl->first);
     int device = gp_lane_of(p, fl->first)->device;
+    gp_batch o = { .p = p, .first = fl->first, .n = fl->stream == GP_RESIDENT ? 1 : fl->n, .irregular = fl->irregular,
+                   .check = fl->check };
     pthread_mutex_lock(&run->engine_lock);
-    for (int e = 0; e < GP_ENGINES; e++) {
-        run->engine[device][e].bytes += s->copy_bytes[e] * (e == GP_ENGINE_COPY_OUT ? made : (uint64_t)fl->n);
-        run->engine[device][e].estimated |= !stamps;
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_taskrt *part = &s->part[i];
+        gp_engine_time *t = &run->engine[device][part->engine];
+        if (!part->stage)
+            *(engine_in(&o, part) == part->engine ? &t->bytes : &t->by_kernels)
+                += gp_copy_bytes(run->plan, part->task) * (part->engine == GP_ENGINE_COPY_OUT ? made : (uint64_t)fl->n);
     }
+    for (int e = 0; e < GP_ENGINES; e++)
+        run->engine[device][e].estimated |= !stamps;
     pthread_mutex_unlock(&run->engine_lock);
     if (stamps) {
-        read_stamps(p, fl);
+        read_stamps(p, fl, &o);
         return;
     }
     int64_t now = gp_now_ns();         /* from when it was queued until it was seen to be done */
