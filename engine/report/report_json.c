@@ -145,9 +145,9 @@ static void engine(gp_json *j, const gp_report *r, const gp_engine_report *x)
     gp_json_put(j, "{name: %s", x->name);
     if (x->device)
         gp_json_str(j, "device", x->device);
-    gp_json_put(j, "busy: %g, busy_s: %g, bytes: %ju, gb_s: %g, limit_gb_s: %g, measured: %d?}",
+    gp_json_put(j, "busy: %g, busy_s: %g, bytes: %ju, by_kernels: %ju, gb_s: %g, limit_gb_s: %g, measured: %d?}",
                 known(timed, (double)x->busy_ns / (double)r->wall_ns), known(timed, seconds(x->busy_ns)), x->bytes,
-                known(copies, (double)x->bytes / (double)r->wall_ns), known(x->limit > 0, 1e-9 * x->limit),
+                x->by_kernels, known(copies, (double)x->bytes / (double)r->wall_ns), known(x->limit > 0, 1e-9 * x->limit),
                 x->measured);
 }
 
