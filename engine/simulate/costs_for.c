@@ -94,6 +94,39 @@ double gp_segment_occupancy(const gp_plan *plan, int segment)
     return most / ((double)d->info.sms * threads_of(d->info.cc));
 }
 
+/* ---- what crosses between host and GPU --------------------------------- */
+
+gp_crossing gp_costs_crossing(const gp_plan *plan, const gp_segment *s, gp_engine e, int n)
+{
+    static const gp_task_kind way[GP_ENGINES] = {
+        [GP_ENGINE_COPY_IN] = GP_TASK_COPY_IN, [GP_ENGINE_COPY_OUT] = GP_TASK_COPY_OUT,
+        [GP_ENGINE_COPY_PEER] = GP_TASK_COPY_PEER, [GP_ENGINE_COMPUTE] = GP_TASK_STAGE,
+    };
+    gp_crossing c = { 0 };
+    size_t mapped = 0, other = 0;      /* this way, and the other one */
+    for (int i = 0; i < s->ntasks; i++) {
+        const gp_task *t = &plan->task[s->task[i]];
+        gp_copying how = gp_copying_in(t, n);
+        size_t bytes = t->stage < 0 ? gp_copy_bytes(plan, t) : 0;
+        if (how == GP_COPY_MAPPED)
+            *(t->op == way[e] ? &mapped : &other) += bytes;
+        else if (t->op == way[e])
+            *(how == GP_COPY_KERNEL ? &c.on_link : &c.copied) += bytes;
+    }
+    c.by_kernels = c.on_link + mapped;
+    bool takes = !plan->graph->device[s->place.index].pretend
+              && (mapped > other || (mapped == other && e == GP_ENGINE_COPY_IN));
+    c.on_link += takes ? mapped : 0;
+    return c;
+}
+
+double gp_crossing_ns(const gp_costs *c, gp_crossing moves, gp_engine e, int n)
+{
+    double rate = e == GP_ENGINE_COPY_IN ? c->copy_in : e == GP_ENGINE_COPY_OUT ? c->copy_out : c->copy_peer;
+    double bytes = (double)(moves.copied + moves.on_link) * n;
+    return (bytes > 0 ? 1e9 * bytes / rate : 0) + (moves.copied ? c->copy_ns : 0) + (moves.on_link ? c->link_ns : 0);
+}
+
 /* ---- scaling ----------------------------------------------------------- */
 
 /* The times of a frame that has more or fewer bytes go with these. */
