@@ -450,7 +450,8 @@ static bool blame_link(gp_judging *j, gp_candidate c)
     if (!link || part < SLOW || has_one_stream(&j->plan->segment[p->segment]))
         return false;
     bool in = !strcmp(link->name, gp_bound_name(GP_BOUND_COPY_IN));
-    say(j, "bound by the link to the host, over which the kernels of '%.60s' %s its memory", p->name, in ? "read" : "write");
+    say(j, "bound by the link to the host, over which the kernels of '%.60s' %s", p->name,
+        in ? "read its memory" : "write its memory");
     say_place(j, p);
     say(j, " (");
     if (e->measured)

@@ -84,7 +84,9 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
 {
     const size_t memory = (size_t)64 << 30;
     const char *device = gp_node_text(gp_node_get(r->root, "pipeline"), "device");
-    const char *gpu = gp_node_text(gp_node_get(r->root, "environment"), "gpu");
+    const gp_node *where = gp_node_get(r->root, "environment"), *launch = gp_node_get(where, "launch");
+    const char *gpu = gp_node_text(where, "gpu");
+    gp_errs ignored = { .n = 0 };
     double cpus = gp_node_number(gp_node_get(r->root, "cores"), "all");
     int index = -1;
     for (const char *d = strstr(device, "cuda:"); d; d = strstr(d + 1, "cuda:"))
@@ -95,6 +97,8 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
     for (int i = 0; i < m->ndevices; i++) {
         m->device[i] = (gp_device_info){ .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000 };
         snprintf(m->device[i].name, sizeof m->device[i].name, "%s", *gpu ? gpu : "a GPU");
+        if (launch)
+            gp_launch_read(launch, m->device[i].launch, &ignored);
     }
     m->unified = m->ndevices == 0;
     snprintf(m->why, sizeof m->why, "the report is of a run on the CPU");
@@ -358,6 +362,8 @@ static bool read_device(measured *m)
     }
     c->copy_ns = on_cores(m) ? 0 : all_copies > 0 ? c->copy_ns / all_copies : USUAL_COPY;
     c->link_ns = on_cores(m) ? 0 : USUAL_LINK;
+    if (!on_cores(m) && !(all_copies > 0))
+        gp_costs_measured(c, &m->g->device[0].info);
     for (int d = 0; d < m->g->ndevices; d++)
         if (!read_kernels(m, d))
             return false;

@@ -127,6 +127,14 @@ double gp_crossing_ns(const gp_costs *c, gp_crossing moves, gp_engine e, int n)
     return (bytes > 0 ? 1e9 * bytes / rate : 0) + (moves.copied ? c->copy_ns : 0) + (moves.on_link ? c->link_ns : 0);
 }
 
+/* Launches that were measured had two copies. */
+void gp_costs_measured(gp_costs *c, const gp_device_info *d)
+{
+    double more = d->launch[GP_COPY_DMA].step_ns - d->launch[GP_COPY_MAPPED].step_ns;
+    if (d->launch[GP_COPY_DMA].rate > 0 && d->launch[GP_COPY_MAPPED].rate > 0)
+        c->copy_ns = fmax(more + c->link_ns, 0) / 2;
+}
+
 /* ---- scaling ----------------------------------------------------------- */
 
 /* The times of a frame that has more or fewer bytes go with these. */
@@ -247,6 +255,8 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
     c->copy_peer = m->peer.rate > 0 ? m->peer.rate : c->copy_peer;
     c->memory = m->memory, c->peer = m->peer, c->process = m->process, c->network = m->network;
     c->nccl_ns = m->nccl_ns;
+    if (m->says_devices && m->machine.ndevices)
+        gp_costs_measured(c, &m->machine.device[0]);
     c->devices = m->says_devices && m->machine.ndevices ? m->machine.ndevices : 0;
     for (gp_stage_cost *s = c->stage; s < c->stage + c->nstages; s++)
         s->cpu_ns /= m->host_speed, s->turn_ns /= m->host_speed, s->frame_ns /= m->host_speed;

@@ -90,6 +90,9 @@ gp_crossing gp_costs_crossing(const gp_plan *plan, const gp_segment *s, gp_engin
 /* ... how long that takes. */
 double gp_crossing_ns(const gp_costs *c, gp_crossing moves, gp_engine e, int n);
 
+/* What a copy takes beside, as far as it was measured on the device how launches differ by who copies. */
+void gp_costs_measured(gp_costs *c, const gp_device_info *d);
+
 /* Runs `plan` on paper. The sources make as many frames as their costs say, in proportion at most `frames` (0: all);
  * the first `slices` slices are kept. With ranks, `plan` is that of the first of them, of which report and slices are;
  * the account is of all. All in memory of `a`. NULL after an error: the frames never come to the end. */
