@@ -245,6 +245,12 @@ TEST_EACH(learns_from_a_report, learned)
     s[2] = paper_simulate(asked, gp_costs_for(&verdict_arena, paper_again(p[0], s[0], what), run, asked, &errs), what);
     ck_assert_msg(fabs(s[2]->frames_per_s / s[1]->frames_per_s - 1) < 0.1, "%s: %g frames/s, not %g", what,
                   s[2]->frames_per_s, s[1]->frames_per_s);
+    int said;
+    const gp_costs *found = gp_costs_for(&verdict_arena, paper_again(p[0], s[0], what), run, asked, &errs);
+    const char *const *assumed = gp_costs_assume(&verdict_arena, found, asked, &said);
+    bool usual = run->graph->copies == GP_COPIES_MAPPED && asked->graph->copies == GP_COPIES_DMA;
+    ck_assert_msg(said == usual && (!usual || strstr(assumed[0], "takes 3 us to begin a copy, as is usual")), "%s: %s", what,
+                  said ? assumed[0] : "nothing is assumed");
     gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
 }
 

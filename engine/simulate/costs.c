@@ -362,7 +362,8 @@ static bool read_device(measured *m)
     }
     c->copy_ns = on_cores(m) ? 0 : all_copies > 0 ? c->copy_ns / all_copies : USUAL_COPY;
     c->link_ns = on_cores(m) ? 0 : USUAL_LINK;
-    if (!on_cores(m) && !(all_copies > 0))
+    c->copy_usual = !on_cores(m) && !(all_copies > 0);
+    if (c->copy_usual)
         gp_costs_measured(c, &m->g->device[0].info);
     for (int d = 0; d < m->g->ndevices; d++)
         if (!read_kernels(m, d))

@@ -132,7 +132,7 @@ void gp_costs_measured(gp_costs *c, const gp_device_info *d)
 {
     double more = d->launch[GP_COPY_DMA].step_ns - d->launch[GP_COPY_MAPPED].step_ns;
     if (d->launch[GP_COPY_DMA].rate > 0 && d->launch[GP_COPY_MAPPED].rate > 0)
-        c->copy_ns = fmax(more + c->link_ns, 0) / 2;
+        c->copy_ns = fmax(more + c->link_ns, 0) / 2, c->copy_usual = false;
 }
 
 /* ---- scaling ----------------------------------------------------------- */

@@ -42,6 +42,7 @@ typedef struct gp_costs {
     double copy_in, copy_out;  /* bytes a second of each device's two copy engines; not on the CPU back end */
     double copy_peer;          /* ... of a copy from another device */
     double copy_ns;            /* of a copy, beside; */
+    bool copy_usual;           /* ... as is usual: the run had none */
     double link_ns;            /* ... of one by kernels, or of what they use in the host's memory themselves */
     double memory;             /* ... of all copies in and out of a machine's devices together; 0: no limit */
     double others;             /* cores that other processes have, for the report */
