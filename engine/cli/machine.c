@@ -24,7 +24,8 @@ const gp_verb gp_verb_machine = {
             "prints as 'launch' what a launch takes by who copies: 'copies: auto' goes by that on this\n"
             "machine from then on (it is kept in the cache), and elsewhere with --machine.\n",
     .options = (const gp_option[]){
-        { "measure", 0, NULL, GP_TO_FLAG(measure), "measure launches on the GPUs, and keep that for plans" }, { .name = NULL },
+        { "measure", 0, NULL, GP_TO_FLAG(measure), "measure launches on the GPUs, and keep that for plans" },
+        { .name = NULL },
     },
     .run = machine,
 };

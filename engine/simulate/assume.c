@@ -69,8 +69,8 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
         say[(*n)++] = gp_format(a, "there %s %.2g core%s, as in the run of the report, where other processes used %.2g",
                                 c->cores == 1 ? "is" : "are", c->cores, c->cores == 1 ? "" : "s", c->others);
     if (c->copy_usual && uses_engines(plan))
-        say[(*n)++] = gp_format(a, "a copy engine takes %.3g us to begin a copy, as is usual: in the run of the report kernels "
-                                "copied", 1e-3 * c->copy_ns);
+        say[(*n)++] = gp_format(a, "a copy engine takes %.3g us to begin a copy, as is usual: in the run of the report "
+                                "kernels copied", 1e-3 * c->copy_ns);
     if (ranks == 1 && devices == 1)
         return say;
     if (devices > 1 && !gpus)

@@ -6,11 +6,11 @@
  *
  * A launch copies in, copies from another device, runs kernels, copies out. It goes through the copy engine for each
  * direction, which takes one copy after the other; copies in and out of all devices of a machine share what its memory
- * gives, by their rates. Where kernels copy, or use the host's memory themselves (compile/mapped.c), that takes the same
- * link, but no copy engine: it is a part of their time. Its kernels fill a part of the device (costs_for.c), and run beside those of other launches,
- * all as fast as alone, until it is full; then they share it evenly. Stages whose frames take turns wait for the launch
- * before. With several devices frames take turns on them, and each has engines of its own. On the CPU back end all of
- * it is work of the cores. */
+ * gives, by their rates. Where kernels copy, or use the host's memory themselves (compile/mapped.c), that takes the
+ * same link, but no copy engine: it is a part of their time. Its kernels fill a part of the device (costs_for.c), and
+ * run beside those of other launches, all as fast as alone, until it is full; then they share it evenly. Stages whose
+ * frames take turns wait for the launch before. With several devices frames take turns on them, and each has engines of
+ * its own. On the CPU back end all of it is work of the cores. */
 #include "simulate/model.h"
 
 /* ---- on the device ---------------------------------------------------- */
