@@ -49,7 +49,7 @@ ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"], "engine/cl
         "engine/cli/lsp_answer.c": ["api"],        # of a buffer's type
         "engine/draw/print.c": ["api"],            # for programs
         "engine/simulate/model.h": ["run"],        # timely.h: what chooses in a run chooses on paper
-        "engine/cli/tune.c": ["api"]}
+        "engine/cli/machine.c": ["api"], "engine/cli/tune.c": ["api"]}
 # Kernels for the CPU run with these, and `expr` shares the trees of expressions; all other files of these folders are
 # private.
 ONLY = {"kernels": {"base/convert.h", "base/embed.h", "cpu/fiber.h"}, "stages/expr": {"base/memfile.h", "base/num.h", "base/table.h", "compile/expr.h", "compile/fuse.h", "compile/steps.h", "expr.h", "reduction.h"}}

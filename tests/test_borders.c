@@ -99,6 +99,38 @@ TEST_EACH(how_it_crosses, ways)
     gp_pipeline_destroy(p);
 }
 
+/* What was measured moves the sizes, but not beyond what is sane. */
+static const struct { const char *what; gp_link engine, mapped; size_t most; } lines[] = {
+    { "not measured", { 0, 0 }, { 0, 0 }, 256 << 10 },
+    { "one of them", { 50e9, 8000 }, { 0, 0 }, 256 << 10 },
+    { "they meet at 400 KB", { 50e9, 8000 }, { 25e9, 0 }, 400000 / 4096 * 4096 },
+    { "kernels are as fast", { 50e9, 8000 }, { 50e9, 3000 }, 1 << 20 },
+    { "and hardly slower", { 50e9, 8000 }, { 49.9e9, 3000 }, 1 << 20 },
+    { "kernels do not even begin sooner", { 50e9, 3000 }, { 25e9, 8000 }, 4 << 10 },
+    { "much slower", { 50e9, 3100 }, { 1e9, 3000 }, 4 << 10 },
+    { "slower to begin, and faster", { 25e9, 3000 }, { 50e9, 8000 }, 4 << 10 },
+};
+
+TEST_EACH(as_measured, lines)
+{
+    gp_machine machine;
+    bool measured;
+    gp_machine_fixed(&machine, 1);
+    machine.device[0].launch[GP_COPY_DMA] = lines[_i].engine, machine.device[0].launch[GP_COPY_MAPPED] = lines[_i].mapped;
+    size_t most = gp_copying_most(&machine.device[0], GP_COPY_MAPPED, &measured);
+    ck_assert_msg(most == lines[_i].most && measured == (lines[_i].mapped.rate > 0), "%s: %zu", lines[_i].what, most);
+    for (int i = 0; i < 2; i++) {
+        char *text = format("buffers: {x: {dtype: f32, shape: [%zu]}}\nstages:\n" DO("generate, frames: 4, out: x") DO("scale") END,
+                            most / 4 + (size_t)i);
+        gp_pipeline *p = pipe_compiled(".", text, (gp_config){ .machine = &machine });
+        const gp_plan *plan = gp_pipeline_plan(p);
+        for (int t = 0; t < plan->ntasks; t++)
+            ck_assert_msg(plan->task[t].stage >= 0 || plan->task[t].copying == (i ? GP_COPY_DMA : GP_COPY_MAPPED), "%s: %d",
+                          lines[_i].what, i);
+        gp_pipeline_destroy(p);
+    }
+}
+
 TEST_EACH(what_crosses, cases)
 {
     gp_pipeline *p = compile(cases[_i].yaml, true);

@@ -94,6 +94,8 @@ TEST_LOOP(there_and_back, 0, 4)
         snprintf(m.device[i].pci, sizeof m.device[i].pci, "0000:%02x:00.0", i);
         m.device[i].total = i ? (size_t)80 << 30 : 0, m.device[i].free = i ? (size_t)i << 30 : 0;
         m.device[i].copy_engines = i;
+        for (int k = 0; k < i; k++)        /* of the first nothing was measured */
+            m.device[i].launch[k] = (gp_link){ .rate = 25e9 + 1e9 * k, .step_ns = 8250 - 1500 * k };
     }
     char *text = printed(&m);
     gp_machine *read = gp_machine_create_from(text, strlen(text), "m.json", &errs);
@@ -127,6 +129,8 @@ static const struct { const char *text, *error; int line, col; } bad[] = {
     { "{\"devices\": [\n{\"name\": \"x\", \"compute_capability\": 9.0}]}", "a device needs 'memory'", 2, 1 },
     { "{\"devices\": [" GPU ", \"peers\": 1}]}", "'peers' takes a list of numbers of devices", 1, 82 },
     { "{\"devices\": [" GPU ", \"peers\": [-1]}]}", "'peers' must be a number from 0 to 1023", 1, 83 },
+    { "{\"devices\": [" GPU ", \"launch\": 1}]}", "'launch' is an object, as 'gpipe machine --measure' prints it", 1, 83 },
+    { "{\"devices\": [" GPU ", \"launch\": {\"engine_gb_s\": 0}}]}", "'engine_gb_s' must be a number from 0.001", 1, 99 },
     { "{\"devices\": [" GPU "}], \"gpu\": \"y\"}", "'gpu' and 'devices' exclude each other", 1, 82 },
     { "{\"gpu\": \"y\",\n\"devices\": []}", "'gpu' and 'devices' exclude each other", 2, 12 },
     { "{\"devices\": [], \"devices\": []}", "", 1, 17 },
@@ -143,6 +147,37 @@ TEST_EACH(bad_files, bad)
     ck_assert_int_eq(errs.e[0].code, GP_E_USAGE);
     ck_assert_msg(errs.e[0].at.line == bad[_i].line && errs.e[0].at.col == bad[_i].col, "%s: %d:%d", bad[_i].text,
                   errs.e[0].at.line, errs.e[0].at.col);
+}
+
+/* ---- what launches take, by who copies -------------------------------------- */
+
+/* Any device is measured, and its numbers are kept for this device at this place and with this driver. */
+TEST(measured_launches)
+{
+    gp_errs errs = { .n = 0 };
+    gp_machine m, other;
+    const char *dir = pipe_dir();
+    ck_assert(!setenv("XDG_CACHE_HOME", dir, 1));
+    gp_machine_fixed(&m, 2);
+    gp_dev *dev = gp_backend_cpu.open(0, &errs);
+    ck_assert_msg(dev && gp_copying_measure(dev, m.device[1].launch, &errs), "%s", pipe_said(&errs));
+    gp_backend_cpu.close(dev);
+    for (int k = 0; k < GP_COPYINGS; k++)
+        ck_assert_msg(m.device[1].launch[k].rate > 0 && m.device[1].launch[k].rate <= 1e12 && m.device[1].launch[k].step_ns >= 0,
+                      "%d: %g %g", k, m.device[1].launch[k].rate, m.device[1].launch[k].step_ns);
+    snprintf(m.device[1].pci, sizeof m.device[1].pci, "0000:1b:00.0");
+    ck_assert(gp_copying_keep(&m, &m.device[1], &errs));
+    other = m;
+    memset(other.device[1].launch, 0, sizeof other.device[1].launch);
+    gp_copying_find(&other, &other.device[0]);
+    ck_assert(!(other.device[0].launch[0].rate > 0));
+    gp_copying_find(&other, &other.device[1]);
+    ck_assert(!memcmp(other.device[1].launch, m.device[1].launch, sizeof m.device[1].launch));
+    memset(other.device[1].launch, 0, sizeof other.device[1].launch);
+    other.cuda_driver++;
+    gp_copying_find(&other, &other.device[1]);
+    ck_assert(!(other.device[1].launch[0].rate > 0) && !errs.n);
+    pipe_dir_remove(dir);
 }
 
 /* ---- which GPU `auto` takes ------------------------------------------------ */

@@ -7,6 +7,8 @@
 #define MANY(n) "  - {name: a, use: lua, script: free.lua, workers: " #n "}\n"
 #define PACED(n, hz) \
     "buffers: {g: {dtype: f32, shape: [" #n "]}}\nstages:\n  - {use: generate, out: g, rate: " #hz "}\n"
+#define IMAGE "buffers: {g: {dtype: f32, shape: [32, 32]}}\nstages:\n" SOURCE
+#define BLURS "  - {name: k, use: blur, sigma: 1}\n"
 #define CPU(name, us) { name, us, 0, 0 }
 
 /* Times in us. The device copies 1 MiB in 1 ms each way. */
@@ -14,6 +16,7 @@ typedef struct simulated_case {
     const char *what, *yaml;
     struct { const char *name; double cpu, wait, pace; } stage[4];
     double turn, stop;                 /* of all stages: what a turn takes beside its frames; how many these can be */
+    double copy, link;                 /* beside, of a copy by an engine, and by kernels */
     double launch, kernels, part, wake;         /* part: of the device that a firing's kernels fill; 0: all */
     int cores;                         /* 0: 64 */
     bool cuda;
@@ -95,13 +98,23 @@ static const simulated_case cases[] = {
       .kernels = 1, .rate = 2000, .bound = GP_BOUND_LAUNCH, .of = "k" },
     /* small grids */
     { "kernels that leave room run side by side", "batch: 1\nstreams: 4\n" DEPTH(8) G KERNEL END, .cuda = true,
-      .part = 0.1, .kernels = 1000, .rate = 4e6 / (1000 + 2 * 3.90625) },
+      .part = 0.1, .kernels = 1000, .rate = 4e6 / (1000 + 3.90625) },
     { "... until the device is full", "batch: 1\nstreams: 4\n" DEPTH(8) G KERNEL END, .cuda = true, .part = 0.5,
       .kernels = 1000, .rate = 2000 },
     { "frames of a launch do, too", "batch: 4\nstreams: 1\n" DEPTH(16) G KERNEL END, .cuda = true, .part = 0.25,
-      .kernels = 1000, .rate = 4e6 / (1000 + 8 * 3.90625) },
+      .kernels = 1000, .rate = 4e6 / (1000 + 4 * 3.90625) },
     { "... until that is full", "batch: 8\nstreams: 1\n" DEPTH(32) G KERNEL END, .cuda = true, .part = 0.25,
-      .kernels = 1000, .rate = 8e6 / (2000 + 16 * 3.90625) },
+      .kernels = 1000, .rate = 8e6 / (2000 + 8 * 3.90625) },
+    /* kernels that read and write the host's memory, or copy: 4 KiB take 3.90625 us of the link */
+    { "both ways at a time", "copies: mapped\nbatch: 1\nstreams: 1\n" DEPTH(8) G KERNEL END, .cuda = true, .link = 1,
+      .copy = 50, .kernels = 100, .rate = 1e6 / (100 + 1 + 3.90625) },
+    { "one after the other, where kernels copy", "copies: mapped\nbatch: 1\nstreams: 1\n" DEPTH(8) IMAGE BLURS END,
+      .cuda = true, .link = 1, .copy = 50, .kernels = 100, .rate = 1e6 / (100 + 2 * (1 + 3.90625)) },
+    { "copy engines, which take longer to begin", "copies: dma\nbatch: 1\nstreams: 1\n" DEPTH(8) G KERNEL END,
+      .cuda = true, .link = 1, .copy = 50, .kernels = 100, .rate = 1e6 / (100 + 2 * (50 + 3.90625)) },
+    { "launches share the link", "copies: mapped\nbatch: 1\nstreams: 8\n" DEPTH(16) BIG KERNEL END, .cuda = true,
+      .part = 0.1, .kernels = 100, .rate = 1000, .bound = GP_BOUND_COMPUTE, .of = "k" },
+
     { "on the CPU a thread does each", "batch: 1\nstreams: 2\n" DEPTH(8) G KERNEL END, .part = 0.1, .kernels = 1000,
       .rate = 2000 },
 
@@ -120,7 +133,8 @@ static const simulated_case cases[] = {
 
 static gp_costs costs_of(const simulated_case *c, const gp_plan *plan)
 {
-    gp_costs costs = paper_costs(plan, (gp_costs){ .wake_ns = 1e3 * c->wake, .cores = c->cores },
+    gp_costs costs = paper_costs(plan, (gp_costs){ .wake_ns = 1e3 * c->wake, .cores = c->cores, .copy_ns = 1e3 * c->copy,
+                                             .link_ns = 1e3 * c->link },
                                  (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
                                                     .part = c->part });
     int found = 0, named = 0;
@@ -163,9 +177,31 @@ TEST_EACH(follows_from_the_times, cases)
     gp_pipeline_destroy(p);
 }
 
+/* Launches that copy much leave it to copy engines, whatever short ones do. */
+TEST(long_launches)
+{
+    static const char *const yaml[] = { "copies: dma\n", "", "copies: mapped\n" };
+    double rate[3];
+    for (int i = 0; i < 3; i++) {
+        gp_errs errs = { 0 };
+        gp_pipeline *p = verdict_compile(gp_format(&verdict_arena, "%sbatch: 64\nstreams: 1\nbatch_wait: 1s\n" DEPTH(64)
+                                                   "buffers: {g: {dtype: f32, shape: [4096]}}\nstages:\n" SOURCE KERNEL END,
+                                                   yaml[i]), NULL, true, &errs);
+        gp_costs costs = paper_costs(gp_pipeline_plan(p), (gp_costs){ .copy_ns = 1e6, .link_ns = 1e3 },
+                                     (gp_segment_cost){ .kernels_ns = 1e5 });
+        const gp_simulated *s = paper_simulate(gp_pipeline_plan(p), &costs, "long launches");
+        rate[i] = s->frames_per_s;
+        ck_assert(!s->report->engine[GP_ENGINE_COPY_IN].bytes == (i == 2));
+        ck_assert(!s->report->engine[GP_ENGINE_COPY_IN].by_kernels == (i < 2));
+        gp_pipeline_destroy(p);
+    }
+    ck_assert_msg(fabs(rate[1] / rate[0] - 1) < 1e-6 && rate[2] > 1.1 * rate[0], "%g %g %g", rate[0], rate[1], rate[2]);
+}
+
 /* From the report of a GPU on which kernels of small grids ran side by side: what other settings give. */
 #define SHAPE(n) "buffers: {g: {dtype: f32, shape: [" n "]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
-#define SETTINGS(streams, batch, depth) "streams: " #streams "\nbatch: " #batch "\ndepth: " #depth "\n"
+#define MAPPED(streams, batch, depth) "streams: " #streams "\nbatch: " #batch "\ndepth: " #depth "\ncopies: mapped\n"
+#define SETTINGS(streams, batch, depth) "streams: " #streams "\nbatch: " #batch "\ndepth: " #depth "\ncopies: dma\n"
 static const struct {
     const char *what, *run, *shape, *asked;
     double launch, kernels, copy;      /* us; kernels: alone, those of one frame */
@@ -183,6 +219,11 @@ static const struct {
     { "... several in a launch", SETTINGS(4, 1, 16), SHAPE("64"), SETTINGS(4, 8, 64), 3, 20, 5 },
     { "kernels that fill it: several in a launch", SETTINGS(2, 1, 8), SHAPE("1048576"), SETTINGS(2, 4, 32), 3, 9000,
       0 },
+    { "mapped: by copy engines, as these are usually", MAPPED(1, 1, 1), SHAPE("64"), SETTINGS(1, 1, 1), 1, 8, 3 },
+    { "... more bytes", MAPPED(1, 1, 1), SHAPE("16384"), SETTINGS(1, 1, 1), 1, 20, 3 },
+    { "... several streams", MAPPED(4, 1, 16), SHAPE("64"), SETTINGS(1, 1, 1), 1, 20, 3 },
+    { "by copy engines: mapped", SETTINGS(1, 1, 1), SHAPE("64"), MAPPED(1, 1, 1), 1, 8, 3 },
+    { "... more bytes", SETTINGS(1, 1, 1), SHAPE("16384"), MAPPED(1, 1, 1), 1, 20, 3 },
 };
 
 TEST_EACH(learns_from_a_report, learned)
@@ -196,7 +237,7 @@ TEST_EACH(learns_from_a_report, learned)
                                          learned[_i].shape), NULL, true, &errs);
     const gp_plan *run = gp_pipeline_plan(p[0]), *asked = gp_pipeline_plan(p[1]);
     double part = fmin(gp_segment_occupancy(run, 0), 1);
-    gp_costs costs = paper_costs(run, (gp_costs){ .wake_ns = 8e3, .copy_ns = 1e3 * learned[_i].copy },
+    gp_costs costs = paper_costs(run, (gp_costs){ .wake_ns = 8e3, .copy_ns = 1e3 * learned[_i].copy, .link_ns = 1e3 },
                                  (gp_segment_cost){ .launch_ns = 1e3 * learned[_i].launch, .part = part,
                                                     .kernels_ns = 1e3 * learned[_i].kernels });
     s[0] = paper_simulate(run, &costs, what);
@@ -204,6 +245,12 @@ TEST_EACH(learns_from_a_report, learned)
     s[2] = paper_simulate(asked, gp_costs_for(&verdict_arena, paper_again(p[0], s[0], what), run, asked, &errs), what);
     ck_assert_msg(fabs(s[2]->frames_per_s / s[1]->frames_per_s - 1) < 0.1, "%s: %g frames/s, not %g", what,
                   s[2]->frames_per_s, s[1]->frames_per_s);
+    int said;
+    const gp_costs *found = gp_costs_for(&verdict_arena, paper_again(p[0], s[0], what), run, asked, &errs);
+    const char *const *assumed = gp_costs_assume(&verdict_arena, found, asked, &said);
+    bool usual = run->graph->copies == GP_COPIES_MAPPED && asked->graph->copies == GP_COPIES_DMA;
+    ck_assert_msg(said == usual && (!usual || strstr(assumed[0], "takes 3 us to begin a copy, as is usual")), "%s: %s", what,
+                  said ? assumed[0] : "nothing is assumed");
     gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
 }
 

@@ -146,9 +146,14 @@ for name, text in {"no JSON": "hello", "a page": page, "empty": "", "cut": get("
 NO_CORES = "bad.json: error: the report lacks 'cores.all', how many cores its threads shared; make it anew"
 put("other.yaml", get("p.yaml").replace("name: clean", "name: dirty"))
 put("workers.yaml", get("p.yaml").replace("name: clean", "name: clean\n    workers: 2"))
-put("copied.yaml", get("p.yaml").replace("device: cpu", "device: cpu:0"))
+put("copied.yaml", get("p.yaml").replace("device: cpu", "device: cpu:0\ncopies: dma"))
+put("mapped.yaml", get("copied.yaml").replace("copies: dma", "copies: mapped"))
 run("run", "-q", "copied.yaml", "--report", "copied.json", name="a run with copies")
 copied = json.loads(get("copied.json"))
+run("run", "-q", "mapped.yaml", "--report", "mapped.json", name="a run whose kernels copy")
+mapped = json.loads(run("simulate", "mapped.yaml", "--with", "mapped.json", "--json", "--set", "copies=dma").stdout or "{}")
+check("simulate: copies, from a run without", {e["name"]: (e["by_kernels"], e["limit_gb_s"]) for e in mapped.get("engines", [])
+      if e["name"] != "compute"} == {"copy in": (0, 5), "copy out": (0, 5)}, mapped.get("engines"))
 for name, message, report, file in (
         ("none there", "no-such.json: error: there is no such file", lambda: "no-such.json", "p"),
         ("another version", "a report of gpipe 9.9.9, and this is gpipe", lambda: changed(gpipe="9.9.9"), "p"),

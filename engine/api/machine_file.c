@@ -3,7 +3,8 @@
  *   {"format": 1, "gpipe": "0.1.0", "cores": 16, "memory": "64GiB", "page_size": 4096,
  *    "devices": [{"name": "NVIDIA H200", "compute_capability": 9.0, "sms": 132, "f64_ratio": 2, "memory": "141GB",
  *                 "total_memory": "150GB", "free_memory": "149GB", "copy_engines": 3, "pci": "0000:1b:00.0",
- *                 "peers": [1]}]}
+ *                 "peers": [1], "launch": {"engine_us": 8.2, "engine_gb_s": 25, "kernel_us": 5, "kernel_gb_s": 20,
+ *                                          "mapped_us": 3.1, "mapped_gb_s": 21}}]}
  *
  * and what no machine says of itself, but a person of one that is compared with that of a report:
  *
@@ -28,7 +29,8 @@ typedef struct reading {
     gp_machine_file *out;
     const char *file;
     gp_errs *errs;
-    uint64_t no_peer;          /* of the device that is read */
+    uint64_t no_peer;          /* of the device that is read; */
+    gp_link *launch;           /* ... likewise */
 } reading;
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_USAGE, (at), __VA_ARGS__)
@@ -139,6 +141,26 @@ static bool read_peers(reading *r, const gp_node *n)
     return true;
 }
 
+/* What 'gpipe machine --measure' found. */
+static bool read_launch(reading *r, const gp_node *n)
+{
+    gp_link *l = r->launch;
+    const gp_field fields[] = {
+        { .key = "engine_us", .most = MOST, .number = &l[GP_COPY_DMA].step_ns },
+        { .key = "engine_gb_s", .least = 1e-3, .most = MOST, .number = &l[GP_COPY_DMA].rate },
+        { .key = "kernel_us", .most = MOST, .number = &l[GP_COPY_KERNEL].step_ns },
+        { .key = "kernel_gb_s", .least = 1e-3, .most = MOST, .number = &l[GP_COPY_KERNEL].rate },
+        { .key = "mapped_us", .most = MOST, .number = &l[GP_COPY_MAPPED].step_ns },
+        { .key = "mapped_gb_s", .least = 1e-3, .most = MOST, .number = &l[GP_COPY_MAPPED].rate },
+    };
+    if (n->kind != GP_MAP)
+        return AT(r, n->at, "'launch' is an object, as 'gpipe machine --measure' prints it");
+    bool ok = read_object(r, n, "a launch", fields, sizeof fields / sizeof *fields);
+    for (int i = 0; i < GP_COPYINGS; i++)
+        l[i].rate *= 1e9, l[i].step_ns *= 1e3;
+    return ok;
+}
+
 static bool read_device(reading *r, const gp_node *n, gp_device_info *d)
 {
     double index, cc = 0, sms = 132, f64 = 2, memory = 0, total = 0, free = -1, copies = 0;
@@ -153,11 +175,12 @@ static bool read_device(reading *r, const gp_node *n, gp_device_info *d)
         { .key = "free_memory", .most = MOST_BYTES, .number = &free, .or_null = true },
         { .key = "copy_engines", .most = MOST, .number = &copies, .or_null = true },
         { .key = "pci", .text = d->pci, .size = sizeof d->pci, .or_null = true },
-        { .key = "peers", .read = read_peers },
+        { .key = "peers", .read = read_peers }, { .key = "launch", .read = read_launch, .or_null = true },
     };
     if (n->kind != GP_MAP)
         return AT(r, n->at, "a device is an object, like {\"name\": \"NVIDIA H200\", \"compute_capability\": 9.0, "
                   "\"memory\": \"141GB\"}");
+    r->launch = d->launch;
     r->no_peer = 0;                    /* where nothing is said all are peers */
     if (!read_object(r, n, "a device", fields, sizeof fields / sizeof *fields))
         return false;
@@ -283,6 +306,33 @@ static void size_or_null(gp_json *j, const char *key, size_t n, bool known)
         gp_json_str(j, key, NULL);
 }
 
+void gp_launch_json(gp_json *j, const gp_link launch[GP_COPYINGS])
+{
+    static const char *const key[GP_COPYINGS][2] = {
+        { "engine_us", "engine_gb_s" }, { "kernel_us", "kernel_gb_s" }, { "mapped_us", "mapped_gb_s" },
+    };
+    bool any = false;
+    for (int i = 0; i < GP_COPYINGS; i++) {
+        if (!(launch[i].rate > 0))
+            continue;
+        if (!any)
+            gp_json_open(j, "launch", '{');
+        any = true;
+        gp_json_num(j, key[i][0], 1e-3 * launch[i].step_ns);
+        gp_json_num(j, key[i][1], 1e-9 * launch[i].rate);
+    }
+    if (any)
+        gp_json_close(j, '}');
+    else
+        gp_json_str(j, "launch", NULL);
+}
+
+bool gp_launch_read(const gp_node *of, gp_link launch[GP_COPYINGS], gp_errs *errs)
+{
+    reading r = { .errs = errs, .launch = launch };
+    return is_null(of) || read_launch(&r, of);
+}
+
 static void put_device(gp_json *j, const gp_machine *m, int i)
 {
     const gp_device_info *d = &m->device[i];
@@ -297,6 +347,7 @@ static void put_device(gp_json *j, const gp_machine *m, int i)
     size_or_null(j, "copy_engines", (size_t)d->copy_engines, d->copy_engines);
     gp_json_str(j, "pci", *d->pci ? d->pci : NULL);
     gp_json_ints(j, "peers", peer, n);
+    gp_launch_json(j, d->launch);
     gp_json_close(j, '}');
 }
 

@@ -2,10 +2,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "compile/ir.h"
-
-/* What goes one way from one to another. */
-typedef struct gp_link { double rate, step_ns; } gp_link;      /* bytes a second, 0: not said; before each message */
 
 typedef struct gp_machine_file {
     gp_machine machine;        /* for the passes */
@@ -26,3 +24,11 @@ typedef struct gp_machine_file {
  * which has a place in `file`. */
 bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
                           gp_machine_file *out, gp_errs *errs);
+
+/* A device's `launch`, as a member of an object. */
+void gp_launch_json(gp_json *j, const gp_link launch[GP_COPYINGS]);
+bool gp_launch_read(const gp_node *of, gp_link launch[GP_COPYINGS], gp_errs *errs);
+
+/* machine.c: measures launches on the GPUs of this machine, which takes a part of a second each, and keeps that on disk,
+ * where this and later processes find it. */
+bool gp_machine_measure(gp_machine *m, gp_errs *errs);

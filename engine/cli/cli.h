@@ -50,6 +50,7 @@ typedef struct gp_args {
     const char *output, *format;           /* of view; NULL: not said */
     int rate;                              /* ... a second; 0: not said */
     bool view, check_finite;               /* of run */
+    bool measure;                          /* of machine */
     const char *frame;                     /* of probe; NULL: not said */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */

@@ -224,7 +224,8 @@ function write_engines() {
         ["limit", e => rate(e.limit_gb_s), "num"],
         ["of the limit", e => percent(of_limit(e)), "num"],
         ["total", e => e.bytes ? bytes(e.bytes) : NONE, "num"],
-        ["", e => e.measured ? "measured" : "an estimate", "soft"],
+        ["", e => (e.by_kernels ? `kernels moved ${bytes(e.by_kernels)} in its place, ` : "")
+            + (e.measured ? "measured" : "an estimate"), "soft"],
     ], bound)] : []);
 }
 

@@ -416,9 +416,9 @@ const gp_verb gp_verb_tune = {
     .help = "find settings that are faster: measure once, simulate many, measure a few",
     .more = "The pipeline is measured as by 'gpipe bench' (see its help); outputs go to a temporary\n"
             "folder. From the times of that run hundreds of settings are simulated: depth, streams,\n"
-            "batch, batch_wait, workers, sync, which change no byte of any output. The most promising\n"
-            "ones and the given ones are measured in turns (a turn measures each once), and the best\n"
-            "one also with another sync and launch. Settings are proposed only if they were better\n"
+            "batch, batch_wait, workers, sync, copies, which change no byte of any output. The most\n"
+            "promising ones and the given ones are measured in turns (a turn measures each once), and\n"
+            "the best one also with another sync and launch. Settings are proposed only if they were better\n"
             "than the given ones in most turns, and by more than 1 % in the median turn. A table of\n"
             "what was measured is printed, and the lines of the file to change; --write changes them,\n"
             "and nothing else.\n",

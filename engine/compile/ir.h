@@ -23,6 +23,13 @@
 /* The most devices that a machine or a pipeline has. */
 enum { GP_DEVICES = 1024 };
 
+/* How a copy between host and device is done: by a copy engine of the GPU; by a kernel; not at all, as the stage beside it
+ * reads or writes the host's memory itself. A launch of a frame that is not whole always copies the first way. */
+typedef enum gp_copying { GP_COPY_DMA, GP_COPY_KERNEL, GP_COPY_MAPPED, GP_COPYINGS } gp_copying;
+
+/* What goes one way from one to another. */
+typedef struct gp_link { double rate, step_ns; } gp_link;      /* bytes a second, 0: not said; before each message */
+
 typedef struct gp_device_info {
     char name[96];
     int cc;                    /* compute capability, 90 is 9.0 */
@@ -33,6 +40,8 @@ typedef struct gp_device_info {
     size_t total, free;        /* all, and those that nobody used when this was asked; total 0: not known */
     int copy_engines;          /* copies at a time; 0: not known */
     char pci[32];              /* "0000:1b:00.0"; "": not known */
+    gp_link launch[GP_COPYINGS];       /* what a launch takes that has bytes come in, and as many go out, in each of these
+                                          ways; rate 0: it was not measured */
 } gp_device_info;
 
 struct gp_machine {
@@ -397,10 +406,6 @@ typedef struct gp_extra {
     size_t bytes;              /* all of it, on each of its devices */
     size_t stride;             /* of scratch: bytes for one of the slots */
 } gp_extra;
-
-/* How a copy between host and device is done: by a copy engine of the GPU; by a kernel; not at all, as the stage beside it
- * reads or writes the host's memory itself. A launch of a frame that is not whole always copies the first way. */
-typedef enum gp_copying { GP_COPY_DMA, GP_COPY_KERNEL, GP_COPY_MAPPED } gp_copying;
 
 typedef enum gp_task_kind {
     GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT, GP_TASK_COPY_PEER

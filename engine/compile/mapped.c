@@ -4,12 +4,25 @@
  * copied out takes 9 us so, and 2.6 us where the kernel itself reads and writes the host's memory, which is mapped into
  * the GPU's address space ("zero copy"; H200, several frames in flight). So a stage that computes element by element, or
  * says that it reads and writes each element once, does that; and for what other stages read or write a kernel copies. A
- * launch that copies more than the sizes here leaves that to copy engines, which are then as fast or faster. */
+ * launch that copies more than gp_copying_most() leaves that to copy engines, which are then as fast or faster. */
 #include <string.h>
 #include "compile/keys.h"
 #include "compile/schedule.h"
 
-enum { MOST_MAPPED = 256 << 10, MOST_BY_KERNEL = 64 << 10 };   /* bytes of a launch */
+/* Launches take longer by what they move, in other proportions each way: two straight lines, which meet at the size from
+ * which on a copy engine is as fast. Lines that were measured while others used the GPU may meet anywhere. */
+size_t gp_copying_most(const gp_device_info *d, gp_copying how, bool *measured)
+{
+    static const size_t usual[GP_COPYINGS] = { [GP_COPY_KERNEL] = 64 << 10, [GP_COPY_MAPPED] = 256 << 10 };
+    const double LEAST = 4 << 10, MOST = 1 << 20;
+    gp_link engine = d->launch[GP_COPY_DMA], other = d->launch[how];
+    *measured = engine.rate > 0 && other.rate > 0;
+    if (!*measured)
+        return usual[how];
+    double sooner = engine.step_ns - other.step_ns, slower = 1e9 / other.rate - 1e9 / engine.rate;
+    double most = sooner <= 0 ? LEAST : slower <= 0 ? MOST : sooner / slower;
+    return (size_t)(most < LEAST ? LEAST : most < MOST ? most : MOST) / 4096 * 4096;
+}
 
 static bool same_shape(const gp_type *a, const gp_type *b)
 {
@@ -63,9 +76,13 @@ static bool may_map(const gp_plan *p, const gp_segment *seg, const gp_task *t)
 static void choose(const gp_plan *p, const gp_segment *seg, gp_task *t)
 {
     gp_copies asked = p->graph->copies;
-    bool mapped = gp_is_copy(t) && may_map(p, seg, t);
-    size_t most = asked ? GP_DEPTH_MAX : (mapped ? MOST_MAPPED : MOST_BY_KERNEL) / gp_copy_bytes(p, t);
-    if (!gp_is_copy(t) || seg->regroups >= 0 || asked == GP_COPIES_DMA || !most || p->pool[t->from_pool].managed
+    if (!gp_is_copy(t))
+        return;
+    bool mapped = may_map(p, seg, t), measured;
+    const gp_device_info *d = &p->graph->device[seg->place.index].info;
+    size_t most = asked ? GP_DEPTH_MAX
+                : gp_copying_most(d, mapped ? GP_COPY_MAPPED : GP_COPY_KERNEL, &measured) / gp_copy_bytes(p, t);
+    if (seg->regroups >= 0 || asked == GP_COPIES_DMA || !most || p->pool[t->from_pool].managed
         || p->pool[t->to_pool].managed)
         return;
     t->copying = mapped ? GP_COPY_MAPPED : GP_COPY_KERNEL;

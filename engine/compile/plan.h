@@ -73,6 +73,16 @@ static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)
     return t->op == GP_TASK_COPY_PEER ? p->ring[t->in[0]].bytes : p->pool[t->from_pool].stride;
 }
 
+/* mapped.c: the bytes of a launch that are copied so, or else by copy engines; *measured: as was measured on the device,
+ * else as is usual. */
+size_t gp_copying_most(const gp_device_info *d, gp_copying how, bool *measured);
+
+/* How a launch of n frames does the copy. */
+static inline gp_copying gp_copying_in(const gp_task *t, int n)
+{
+    return n <= t->copied_most ? t->copying : GP_COPY_DMA;
+}
+
 /* Does a copy in bring to a device what another one made? */
 static inline bool gp_comes_from_device(const gp_plan *p, const gp_task *t)
 {

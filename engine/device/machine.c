@@ -85,6 +85,8 @@ void gp_machine_read(gp_machine *m, bool gpus)
     else
         snprintf(m->why, sizeof m->why, gpu ? "no GPU was looked for" : "this gpipe was built without CUDA");
     m->unified = m->ndevices == 0;
+    for (int i = 0; i < m->ndevices; i++)
+        gp_copying_find(m, &m->device[i]);
 }
 
 void gp_machine_fixed(gp_machine *m, int ndevices)

@@ -177,6 +177,21 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
     fputc('\n', f);
 }
 
+/* Up to which size kernels copy, where that is not as the file says, and why. */
+static void copying_text_of(FILE *f, const gp_plan *p, const gp_segment *s)
+{
+    char size[2][24];
+    bool measured = false, any = false;
+    for (int i = 0; i < s->ntasks; i++)
+        any |= p->task[s->task[i]].copying != GP_COPY_DMA;
+    if (!any || p->graph->copies != GP_COPIES_AUTO)
+        return;
+    for (int k = 0; k < 2; k++)
+        gp_size_text(gp_copying_most(&p->graph->device[s->place.index].info, GP_COPY_KERNEL + k, &measured), size[k]);
+    fprintf(f, "     copies: auto, up to %s of a launch by a kernel, up to %s mapped, %s\n", size[0], size[1],
+            measured ? "as 'gpipe machine --measure' found for this GPU" : "as usual");
+}
+
 static void segment_text(FILE *f, const gp_plan *p, int k, int width)
 {
     const gp_segment *s = &p->segment[k];
@@ -194,6 +209,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
     fputc('\n', f);
+    copying_text_of(f, p, s);
     if (s->uncaptured >= 0 && p->graph->launch != GP_LAUNCH_STREAM)
         fprintf(f, "     what '%s' calls cannot be part of a graph\n", p->graph->stage[s->uncaptured].name);
     if (sparse)

@@ -70,13 +70,17 @@ static const char *engine_name(const gp_engine_report *x, char buf[NAME + 24])
     return buf;
 }
 
-/* "  copy in   ~39 %, 21.2 GB/s of 52.1 GB/s" */
+/* "  copy in   ~39 % busy, 21.2 GB/s of 52.1 GB/s", "  copy out  by kernels, 0.4 GB/s of 52.1 GB/s" */
 static void print_engine(FILE *to, const gp_report *r, const gp_engine_report *x, int width)
 {
     char name[NAME + 24], busy[16], rate[32], limit[32];
-    double per_s = 1e9 * (double)x->bytes / (double)r->wall_ns;
+    double per_s = 1e9 * (double)(x->bytes + x->by_kernels) / (double)r->wall_ns;
     fprintf(to, "  %-*s  ", width, engine_name(x, name));
-    if (x->measured || x->busy_ns)
+    if (x->by_kernels && x->bytes)
+        fputs("also by kernels, ", to);
+    if (x->by_kernels && !x->bytes)
+        fputs("by kernels", to);       /* the engine itself had nothing to do */
+    else if (x->measured || x->busy_ns)
         fprintf(to, "%s%s busy", x->measured ? "" : "~",
                 percent(x->busy_ns, (double)r->wall_ns, busy));
     else

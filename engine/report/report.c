@@ -69,7 +69,7 @@ static void read_limits(const gp_run *run, int device, double limit[GP_ENGINES])
     gp_dev *dev = run->dev[device];
     bool copies = false;
     for (int e = 0; e < GP_ENGINES; e++)
-        copies |= run->engine[device][e].bytes > 0;
+        copies |= run->engine[device][e].bytes + run->engine[device][e].by_kernels > 0;
     if (copies && !atomic_load(&run->live) && dev->backend->rates)
         dev->backend->rates(dev, &limit[GP_ENGINE_COPY_IN], &limit[GP_ENGINE_COPY_OUT], &ignored);
 }
@@ -80,8 +80,9 @@ static gp_engine_report engine_of(const gp_run *run, int device, gp_engine e, do
 {
     const gp_engine_time *t = &run->engine[device][e];
     gp_engine_report r = {
-        .name = gp_engine_name(e), .used = t->used || t->bytes, .measured = t->used && !t->estimated,
-        .busy_ns = t->busy_ns, .bytes = t->bytes, .limit = limit,
+        .name = gp_engine_name(e), .used = t->used || t->bytes || t->by_kernels,
+        .measured = !t->estimated && (t->used || t->by_kernels),
+        .busy_ns = t->busy_ns, .bytes = t->bytes, .by_kernels = t->by_kernels, .limit = limit,
         .on = device, .device = run->graph->ndevices > 1 ? run->graph->device[device].name : NULL };
     if (!r.measured && limit > 0)
         r.busy_ns = (int64_t)((double)t->bytes / limit * 1e9);

@@ -46,6 +46,7 @@ typedef struct gp_engine_report {
                                   were queued until they were seen to be done */
     int64_t busy_ns;           /* while at least one launch had it */
     uint64_t bytes;            /* of copies */
+    uint64_t by_kernels;       /* of copies: bytes that kernels moved over the same link in its place */
     double limit;              /* bytes a second that copies reach alone on this machine;
                                   0: not known */
     int on;                    /* the device that it is of, of the graph's; */

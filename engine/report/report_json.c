@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "api/forms.h"
+#include "api/machine_file.h"
 #include "base/json.h"
 #include "compile/plan.h"
 #include "report/report.h"
@@ -80,10 +81,14 @@ static void pipeline(gp_json *j, const gp_graph *g)
     gp_json_put(j, "}}");
 }
 
-static void environment(gp_json *j, const gp_environment *e)
+/* What was measured of launches is what the plan was made with. */
+static void environment(gp_json *j, const gp_environment *e, const gp_graph *g)
 {
-    gp_json_put(j, "environment: {cpu: %s, cores: %d, gpu: %s, driver: %s, toolkit: %s}", text(e->cpu), e->cores,
+    gp_json_put(j, "environment: {cpu: %s, cores: %d, gpu: %s, driver: %s, toolkit: %s", text(e->cpu), e->cores,
                 text(e->gpu), text(e->driver), text(e->toolkit));
+    if (g->ndevices)
+        gp_launch_json(j, g->device[0].info.launch);
+    gp_json_close(j, '}');
 }
 
 /* The median of wakes has what threads waited for a core, where others had it. */
@@ -145,9 +150,9 @@ static void engine(gp_json *j, const gp_report *r, const gp_engine_report *x)
     gp_json_put(j, "{name: %s", x->name);
     if (x->device)
         gp_json_str(j, "device", x->device);
-    gp_json_put(j, "busy: %g, busy_s: %g, bytes: %ju, gb_s: %g, limit_gb_s: %g, measured: %d?}",
+    gp_json_put(j, "busy: %g, busy_s: %g, bytes: %ju, by_kernels: %ju, gb_s: %g, limit_gb_s: %g, measured: %d?}",
                 known(timed, (double)x->busy_ns / (double)r->wall_ns), known(timed, seconds(x->busy_ns)), x->bytes,
-                known(copies, (double)x->bytes / (double)r->wall_ns), known(x->limit > 0, 1e-9 * x->limit),
+                x->by_kernels, known(copies, (double)x->bytes / (double)r->wall_ns), known(x->limit > 0, 1e-9 * x->limit),
                 x->measured);
 }
 
@@ -189,7 +194,7 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
                 about->simulated ? "simulated" : gp_outcome_text(about->outcome), seconds(r->wall_ns),
                 known(r->wall_ns > 0, 1e9 * done / (double)r->wall_ns));
     pipeline(&j, g);
-    environment(&j, &about->environment);
+    environment(&j, &about->environment, g);
     cores(&j, r);
     gp_json_strs(&j, "set", about->set, about->nset);
     if (about->nassumed)

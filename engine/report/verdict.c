@@ -418,8 +418,55 @@ static void blame_peers(gp_judging *j, gp_candidate c)
     try_beside(j, copy, buffer);
 }
 
+/* The direction in which kernels move most of what the link to the host can, as a part of that: they read and write the
+ * host's memory, in place of a copy engine. NULL: none. */
+static const gp_engine_report *busiest_link(const gp_judging *j, int on, double *part)
+{
+    const gp_engine_report *best = NULL;
+    *part = 0;
+    for (int i = 0; i < j->r->nall; i++) {
+        const gp_engine_report *x = &j->r->all[i];
+        double rate = 1e9 * (double)(x->bytes + x->by_kernels) / (double)j->r->wall_ns;
+        if (x->on == on && x->by_kernels && x->limit > 0 && rate / x->limit > *part)
+            best = x, *part = rate / x->limit;
+    }
+    return best;
+}
+
+static bool has_one_stream(const gp_segment *s)
+{
+    return s->streams == 1 && s->depth > s->place.lanes;
+}
+
+/* What holds kernels of several streams is the link to the host, where they move more than half of what it can. */
+static bool blame_link(gp_judging *j, gp_candidate c)
+{
+    const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
+    double part;
+    const gp_engine_report *link = busiest_link(j, e->on, &part);
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    const gp_buffer *buffer;
+    char type[128];
+    if (!link || part < SLOW || has_one_stream(&j->plan->segment[p->segment]))
+        return false;
+    bool in = !strcmp(link->name, gp_bound_name(GP_BOUND_COPY_IN));
+    say(j, "bound by the link to the host, over which the kernels of '%.60s' %s", p->name,
+        in ? "read its memory" : "write its memory");
+    say_place(j, p);
+    say(j, " (");
+    if (e->measured)
+        say(j, "compute %d %% busy, ", percent(c.part));
+    say(j, "%.3g of %.3g GB/s)", part * link->limit / 1e9, link->limit / 1e9);
+    if (largest_copied(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT, e->on, &buffer))
+        say(j, ". Most of it is buffer '%.60s', %s: use a smaller type, or less of it", buffer->name,
+            gp_type_text(&buffer->type, type));
+    return true;
+}
+
 static void blame_kernels(gp_judging *j, gp_candidate c)
 {
+    if (blame_link(j, c))
+        return;
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
@@ -429,7 +476,10 @@ static void blame_kernels(gp_judging *j, gp_candidate c)
         say(j, " (compute %d %% busy)", percent(c.part));
     else
         say(j, ", as far as can be told when the GPU is not measured: nothing else is busy");
-    if (s->streams == 1 && s->depth > s->place.lanes)
+    double part;
+    if (busiest_link(j, e->on, &part) && part * 100 >= 1)
+        say(j, ", which move %d %% of what the link to the host can", percent(part));
+    if (has_one_stream(s))
         gp_try_streams(j, s, 2);
     else
         say(j, ": a trace shows how long each of them takes");

@@ -39,19 +39,12 @@ static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j
     return r->ops->item(r, id, s->dep, n);
 }
 
-/* How the launch copies. One that is looked at, or of a frame that is not whole, leaves it to copy engines. */
-static gp_copying copying(const gp_batch *o, const gp_task *t)
-{
-    bool may = o->p->seg->mapped && !o->irregular && !o->check && !o->recheck;
-    return may && o->n <= t->copied_most ? t->copying : GP_COPY_DMA;
-}
-
 /* The ring in which a stage finds, or makes, what has its slots in `ring`. */
 static int ring_of(const gp_batch *o, int ring)
 {
     const gp_task *t = o->p->seg->mapped ? o->p->seg->mapped[ring] : NULL;
     bool in = t && t->op == GP_TASK_COPY_IN;
-    if (!t || copying(o, t) != GP_COPY_MAPPED)
+    if (!t || gp_batch_copying(o, t) != GP_COPY_MAPPED)
         return ring;
     int k = 0;
     while ((in ? t->out[k] : t->in[k]) != ring)
@@ -67,8 +60,8 @@ static bool tells(const gp_rec *r, const gp_batch *o)
     bool kernels = false, engines = false;
     for (int i = 0; i < s->nparts; i++) {
         const gp_task *t = s->part[i].task;
-        kernels |= copying(o, t) != GP_COPY_DMA;
-        engines |= t->op == GP_TASK_COPY_OUT && copying(o, t) == GP_COPY_DMA;
+        kernels |= gp_batch_copying(o, t) != GP_COPY_DMA;
+        engines |= t->op == GP_TASK_COPY_OUT && gp_batch_copying(o, t) == GP_COPY_DMA;
     }
     return r->ops->done && kernels && !engines && !o->bare && !o->p->run->watched;
 }
@@ -101,7 +94,7 @@ static bool record_peer_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_
 static bool record_copy(gp_rec *r, const gp_batch *o, const gp_task *t, uint64_t first, int n)
 {
     gp_actorrt *p = o->p;
-    if (copying(o, t) == GP_COPY_MAPPED)
+    if (gp_batch_copying(o, t) == GP_COPY_MAPPED)
         return true;
     if (t->op == GP_TASK_COPY_PEER)
         return record_peer_copy(r, p, t, first, n);
@@ -113,7 +106,7 @@ static bool record_copy(gp_rec *r, const gp_batch *o, const gp_task *t, uint64_t
     while (f < end) {                  /* at once, but where slots are not aligned */
         uint64_t slot = f % (uint64_t)to->depth, left = (uint64_t)to->depth - slot;
         uint64_t k = end - f < left ? end - f : left;
-        r->by_kernel = copying(o, t) == GP_COPY_KERNEL;
+        r->by_kernel = gp_batch_copying(o, t) == GP_COPY_KERNEL;
         bool ok = r->ops->copy(r, slot_of(p->run, t->to_pool, f), slot_of(p->run, t->from_pool, f), to->stride * (size_t)k);
         r->by_kernel = false;
         if (!ok)

@@ -405,7 +405,7 @@ typedef struct gp_gap { int64_t from, to; } gp_gap;
 typedef struct gp_engine_time {
     gp_gap gap[GP_GAPS]; int ngaps;
     int64_t busy_ns;
-    uint64_t bytes;
+    uint64_t bytes, by_kernels;        /* by_kernels: of a copy engine: what kernels moved in its place */
     bool used, estimated;      /* estimated: not all launches were stamped */
 } gp_engine_time;
 

@@ -52,7 +52,7 @@ struct gp_taskrt {
     int *item, items;          /* while a body runs: its items, as many as frames in the largest launch, and how many of them
                                   there are */
     gp_engine engine;          /* who does it */
-    int stamp;                 /* stamped: the stamp after it; 0: there is none */
+    int stamp;                 /* stamped, where each part has one: the stamp after it; else 0 */
     bool leaf;                 /* stamped: no later part of its engine waits for it */
 };
 
@@ -96,8 +96,8 @@ struct gp_segmentrt {
     uint64_t brought;          /* frames whose slots there were brought to the device; the launcher's */
     int *dep;                  /* room for a body */
     size_t bytes;              /* of a whole frame's outputs */
-    size_t copy_bytes[GP_ENGINES];     /* per frame */
-    int nstamps;               /* per launch, 0: none */
+    int nstamps;               /* per launch, 0: none; */
+    int engine_stamp[GP_ENGINES];      /* ... that behind all that an engine does; 0: it does nothing */
     int stamp[GP_ENGINES + 1], stamps;     /* while a body runs: the items that are stamps; not of the CPU back end */
     gp_hist *time;             /* timed: of one frame, on the device; the reaper's */
     gp_track *(*copy_track)[GP_ENGINES], **stream_track;   /* traced: per lane, per stream; the reaper's, or */
@@ -122,6 +122,13 @@ typedef struct gp_batch {
     bool emits;                /* of a stage with emit(): behind these frames */
     bool recheck;              /* with `check`: only the stages that are not sure yet, and nothing else */
 } gp_batch;
+
+/* How the launch does a copy. One that is looked at, or of a frame that is not whole, leaves it to copy engines. */
+static inline gp_copying gp_batch_copying(const gp_batch *o, const gp_task *t)
+{
+    bool may = o->p->seg->mapped && !o->irregular && !o->check && !o->recheck;
+    return may ? gp_copying_in(t, o->n) : GP_COPY_DMA;
+}
 
 /* segment.c. Frame f fails with the errors of t, and with it the run; what is before it comes out. */
 void gp_segment_fail_frame(gp_threadrt *t, uint64_t f);

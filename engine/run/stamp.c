@@ -2,7 +2,8 @@
  * reaper before their slots are used again.
  *
  * A stamp is taken when all work of its kind (copies in, peer copies, stages, copies out) in the
- * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
+ * launch is done; nothing waits for it, so it moves no work. What kernels copy, or is mapped, is of the stages' kind:
+ * each stamp makes a short launch longer. On the CPU back end, which
  * runs a launch in the order recorded, each stage has one. */
 #include <string.h>
 #include "run/segment.h"
@@ -20,13 +21,23 @@ static bool stamped(const gp_run *run)
     return run->options.stamped && !run->options.isolate && run->dev[0] && run->dev[0]->backend->stamps;
 }
 
-/* Is there a later part for the same engine? */
-static bool is_last(const gp_segmentrt *s, int part)
+/* Who does it in this launch. */
+static gp_engine engine_in(const gp_batch *o, const gp_taskrt *part)
 {
-    for (int i = part + 1; i < s->nparts; i++)
-        if (s->part[i].engine == s->part[part].engine)
-            return false;
-    return true;
+    return gp_batch_copying(o, part->task) == GP_COPY_DMA ? part->engine : GP_ENGINE_COMPUTE;
+}
+
+/* The stamp behind it; 0: there is none, as the same engine does a later part, too. */
+static int stamp_behind(const gp_batch *o, const gp_taskrt *part)
+{
+    const gp_segmentrt *s = o->p->seg;
+    if (!s->nstamps || o->p->run->plan->unified)
+        return part->stamp;
+    gp_engine e = engine_in(o, part);
+    for (const gp_taskrt *b = part + 1; b < s->part + s->nparts; b++)
+        if (engine_in(o, b) == e)
+            return 0;
+    return s->engine_stamp[e];
 }
 
 /* Marks the parts that no later part of their engine waits for. */
@@ -46,19 +57,19 @@ int gp_stamps_init(gp_actorrt *p)
 {
     const gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    for (int i = 0; i < s->nparts; i++) {
-        gp_taskrt *part = &s->part[i];
-        part->engine = engine_of(part->task);
-        if (!part->stage)
-            s->copy_bytes[part->engine] += gp_copy_bytes(run->plan, part->task);
-    }
+    for (int i = 0; i < s->nparts; i++)
+        s->part[i].engine = engine_of(s->part[i].task);
     if (!stamped(run))
         return 0;
     mark_leaves(s);
     s->nstamps = 1;
-    for (int i = 0; i < s->nparts; i++)
-        if (run->plan->unified || is_last(s, i))
-            s->part[i].stamp = s->nstamps++;
+    for (int i = 0; i < s->nparts; i++) {
+        gp_taskrt *part = &s->part[i];
+        if (run->plan->unified)
+            part->stamp = s->nstamps++;
+        else if (!s->engine_stamp[part->engine])
+            s->engine_stamp[part->engine] = s->nstamps++;
+    }
     return s->nstamps * (p->segment->depth / p->segment->place.lanes);
 }
 
@@ -86,23 +97,22 @@ static int stamped_frames(const gp_actorrt *p, const gp_taskrt *part, int n)
 bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int j, int *id)
 {
     gp_segmentrt *s = o->p->seg;
-    int n = 0, frames = stamped_frames(o->p, part, o->n);
-    if (!part->stamp || o->bare || (frames == 1 && j < o->n - 1))
+    int n = 0, frames = stamped_frames(o->p, part, o->n), stamp = o->bare ? 0 : stamp_behind(o, part);
+    gp_engine e = engine_in(o, part);
+    if (!stamp || (frames == 1 && j < o->n - 1))
         return true;
     bool unified = o->p->run->plan->unified;
     /* in the order recorded no deps are needed, and there are as many stamps as stages */
     for (const gp_taskrt *b = s->part; b <= part && !unified; b++)
-        for (int i = 0; b->engine == part->engine && b->leaf && i < b->items; i++)
+        for (int i = 0; engine_in(o, b) == e && (b->leaf || b->engine != part->engine) && i < b->items; i++)
             s->dep[n++] = b->item[i];
     if (!unified)
         s->stamp[s->stamps++] = *id;
     return r->ops->item(r, (*id)++, s->dep, n)
-        && r->ops->stamp(r, stamp_of(o->p, o->first + (uint64_t)(frames > 1 ? j : 0), part->stamp));
+        && r->ops->stamp(r, stamp_of(o->p, o->first + (uint64_t)(frames > 1 ? j : 0), stamp));
 }
 
-/* ---- reading ---------------------------------------------------------
- *
- * Where a copy is mapped, its stamp waits for the same as another, and either may be the earlier. */
+/* ---- reading --------------------------------------------------------- */
 
 static void add_gap(gp_engine_time *t, int64_t from, int64_t to)
 {
@@ -150,25 +160,26 @@ static int64_t worked(gp_run *run, int device, gp_engine e, int64_t start, int64
 }
 
 /* Of frame j of the launch, or of all; `before`: the latest stamp so far. */
-static void read_stamp(gp_actorrt *p, const gp_inflight *fl, const gp_taskrt *part, int j, int64_t first, int64_t *before)
+static void read_stamp(gp_actorrt *p, const gp_inflight *fl, const gp_batch *o, const gp_taskrt *part, int j,
+                       int64_t first, int64_t *before)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_lanert *lane = gp_lane_of(p, fl->first);
     gp_dev *dev = lane->dev;
-    gp_engine e = part->engine;
-    int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first + (uint64_t)j, part->stamp));
+    gp_engine e = engine_in(o, part);
+    int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first + (uint64_t)j, stamp_behind(o, part)));
     bool begins = e == GP_ENGINE_COPY_IN || e == GP_ENGINE_COPY_PEER, all = stamped_frames(p, part, fl->n) == 1;
     int64_t start = worked(run, lane->device, e, begins ? first : *before, at);     /* `begins` waits for no other work */
     gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[lane - s->lane][e] ? s->copy_track[lane - s->lane][e]
                    : s->stream_track[fl->stream], (gp_trace_what)(GP_TRACE_COPY_IN + (int)e),
-                   !part->stage ? gp_engine_name(e)
+                   e != GP_ENGINE_COMPUTE ? gp_engine_name(e)
                    : run->plan->unified ? part->stage->name : p->name,
                    start, at > start ? at : start, fl->first + (uint64_t)j, all ? fl->n : 1);
     *before = at > *before ? at : *before;
 }
 
-static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
+static void read_stamps(gp_actorrt *p, const gp_inflight *fl, const gp_batch *o)
 {
     gp_segmentrt *s = p->seg;
     gp_dev *dev = gp_lane_of(p, fl->first)->dev;
@@ -179,8 +190,8 @@ static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
         end = circle ? s->circle_end : i + 1;
         for (int j = 0; j < n; j++)
             for (int k = i; k < end; k++)
-                if (s->part[k].stamp)
-                    read_stamp(p, fl, &s->part[k], j, first, &before);
+                if (stamp_behind(o, &s->part[k]))
+                    read_stamp(p, fl, o, &s->part[k], j, first, &before);
     }
     gp_hist_add(s->time, (before - first) / fl->n, (uint64_t)fl->n);
 }
@@ -194,14 +205,21 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl)
     bool stamps = s->nstamps && fl->stream >= 0;
     uint64_t made = gp_actor_made(p, fl->first + (uint64_t)fl->n) - gp_actor_made(p, fl->first);
     int device = gp_lane_of(p, fl->first)->device;
+    gp_batch o = { .p = p, .first = fl->first, .n = fl->stream == GP_RESIDENT ? 1 : fl->n, .irregular = fl->irregular,
+                   .check = fl->check };
     pthread_mutex_lock(&run->engine_lock);
-    for (int e = 0; e < GP_ENGINES; e++) {
-        run->engine[device][e].bytes += s->copy_bytes[e] * (e == GP_ENGINE_COPY_OUT ? made : (uint64_t)fl->n);
-        run->engine[device][e].estimated |= !stamps;
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_taskrt *part = &s->part[i];
+        gp_engine_time *t = &run->engine[device][part->engine];
+        if (!part->stage)
+            *(engine_in(&o, part) == part->engine ? &t->bytes : &t->by_kernels)
+                += gp_copy_bytes(run->plan, part->task) * (part->engine == GP_ENGINE_COPY_OUT ? made : (uint64_t)fl->n);
     }
+    for (int e = 0; e < GP_ENGINES; e++)
+        run->engine[device][e].estimated |= !stamps;
     pthread_mutex_unlock(&run->engine_lock);
     if (stamps) {
-        read_stamps(p, fl);
+        read_stamps(p, fl, &o);
         return;
     }
     int64_t now = gp_now_ns();         /* from when it was queued until it was seen to be done */

@@ -76,8 +76,10 @@ static void add_device(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
     int lanes = p->segment->place.lanes;
     s->copy_track = gp_alloc(a, sizeof *s->copy_track * (size_t)lanes);
     for (int k = 0; k < lanes * GP_ENGINES; k++) {
-        int l = k / GP_ENGINES, e = k % GP_ENGINES;
-        if (!s->copy_bytes[e])
+        int l = k / GP_ENGINES, e = k % GP_ENGINES, i = 0;
+        while (i < s->nparts && (s->part[i].stage || (int)s->part[i].engine != e))
+            i++;
+        if (i == s->nparts)
             continue;
         gp_track *t = add(run, n, events, p, s->lane[l].device,
                           events ? gp_format(a, "%s of %s", gp_engine_name((gp_engine)e), p->name) : NULL);

@@ -1,6 +1,7 @@
 /* assume.c - what a simulation takes for granted, in words. */
 #include <string.h>
 #include "base/plural.h"
+#include "compile/plan.h"
 #include "simulate/simulate.h"
 
 static const double OTHERS = 0.1;      /* of the cores: what others use is worth a word */
@@ -19,6 +20,18 @@ static const char *where_ranks_are(gp_arena *a, int ranks, int nodes)
     const char *on = more == 1 ? gp_format(a, "%d on one of them", most) : gp_format(a, "%d on each of %d", most, more);
     return gp_format(a, "%d ranks on %d machines of one sort, %s and %d on %s", ranks, nodes, on, least,
                      less == 1 ? "the other" : "each of the others");
+}
+
+/* May a launch of the plan leave a copy to a copy engine? */
+static bool uses_engines(const gp_plan *plan)
+{
+    for (int i = 0; i < plan->ntasks; i++) {
+        const gp_task *t = &plan->task[i];
+        if ((t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT)
+            && gp_copying_in(t, plan->segment[t->segment].batch) == GP_COPY_DMA)
+            return true;
+    }
+    return false;
 }
 
 /* Stages that do something else than in the run of the report, "'blur', 'label'"; NULL: none. */
@@ -41,7 +54,7 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     int ranks = c->ranks > 1 ? c->ranks : 1, nodes = c->nodes > 1 ? c->nodes : 1, most = (ranks + nodes - 1) / nodes;
     int devices = g->ndevices > 1 ? g->ndevices : 1;
     bool gpus = g->ndevices && !g->device[0].pretend && plan->nsegments;
-    const char **say = GP_NEW(a, const char *, 9 + g->nstages);
+    const char **say = GP_NEW(a, const char *, 10 + g->nstages);
     int others;
     const char *other = other_stages(a, c, g, &others);
     *n = 0;
@@ -55,6 +68,9 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     if (c->others > OTHERS * (c->cores + c->others))
         say[(*n)++] = gp_format(a, "there %s %.2g core%s, as in the run of the report, where other processes used %.2g",
                                 c->cores == 1 ? "is" : "are", c->cores, c->cores == 1 ? "" : "s", c->others);
+    if (c->copy_usual && uses_engines(plan))
+        say[(*n)++] = gp_format(a, "a copy engine takes %.3g us to begin a copy, as is usual: in the run of the report "
+                                "kernels copied", 1e-3 * c->copy_ns);
     if (ranks == 1 && devices == 1)
         return say;
     if (devices > 1 && !gpus)

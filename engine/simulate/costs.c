@@ -84,7 +84,9 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
 {
     const size_t memory = (size_t)64 << 30;
     const char *device = gp_node_text(gp_node_get(r->root, "pipeline"), "device");
-    const char *gpu = gp_node_text(gp_node_get(r->root, "environment"), "gpu");
+    const gp_node *where = gp_node_get(r->root, "environment"), *launch = gp_node_get(where, "launch");
+    const char *gpu = gp_node_text(where, "gpu");
+    gp_errs ignored = { .n = 0 };
     double cpus = gp_node_number(gp_node_get(r->root, "cores"), "all");
     int index = -1;
     for (const char *d = strstr(device, "cuda:"); d; d = strstr(d + 1, "cuda:"))
@@ -95,6 +97,8 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
     for (int i = 0; i < m->ndevices; i++) {
         m->device[i] = (gp_device_info){ .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000 };
         snprintf(m->device[i].name, sizeof m->device[i].name, "%s", *gpu ? gpu : "a GPU");
+        if (launch)
+            gp_launch_read(launch, m->device[i].launch, &ignored);
     }
     m->unified = m->ndevices == 0;
     snprintf(m->why, sizeof m->why, "the report is of a run on the CPU");
@@ -235,11 +239,23 @@ static bool read_segment(measured *m, int k)
     return true;
 }
 
+static bool on_cores(const measured *m)
+{
+    return m->g->ndevices && m->g->device[0].pretend;
+}
+
+/* What a launch of segment k moves one way, for each firing: of as many as it had in the mean. */
+static gp_crossing crossing(const measured *m, int k, gp_engine e)
+{
+    return gp_costs_crossing(m->plan, &m->plan->segment[k], e, (int)lround(m->each[k]));
+}
+
 /* The rate of copies of all devices: that of a limit, where there is one, else the bytes over the time of the engines.
  * *beside: what each of `copies` took more than that, where it is most of it; else others may have had a part of the
- * limit. */
-static bool read_copies(const measured *m, const char *way, double copies, double *rate, double *beside)
+ * limit. Parts of the CPU copy in memory, and have no limit. */
+static bool read_copies(const measured *m, const char *way, double copies, bool crosses, double *rate, double *beside)
 {
+    const double USUAL_IN_MEMORY = 5e9;
     const gp_node *engines = gp_node_list(m->r->root, "engines");
     double limit = 0, bytes = 0, took = 0;
     bool by_device = true;
@@ -251,10 +267,11 @@ static bool read_copies(const measured *m, const char *way, double copies, doubl
         bytes += number(e, "bytes"), took += number(e, "busy_s");
         by_device &= !strcmp(gp_node_text(e, "measured"), "true");
     }
-    *rate = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took : 0;
+    *rate = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took
+          : on_cores(m) && !(copies > 0) ? USUAL_IN_MEMORY : 0;
     double more = limit > 0 && by_device && copies > 0 ? 1e9 * took / copies - bytes / limit / copies : 0;
     *beside = limit > 0 && more > bytes / limit / copies ? more : 0;
-    return *rate > 0 || !(bytes > 0 || copies > 0) || lacks(m, "the rate", way);
+    return *rate > 0 || !(bytes > 0 || crosses) || lacks(m, "the rate", way);
 }
 
 /* How long kernels had device d of the plan, in s; -1: the report does not say so. */
@@ -294,6 +311,20 @@ static bool read_kernels(measured *m, int d)
     return true;
 }
 
+/* Of their time, what they copy themselves: gp_crossing_ns() has that. What overlapped is not known: something is left. */
+static void part_crossings(measured *m)
+{
+    for (int k = 0; k < m->plan->nsegments; k++) {
+        gp_segment_cost *c = &m->costs.segment[k];
+        double link = 0;
+        for (int e = 0; e < GP_ENGINES; e++) {
+            gp_crossing x = crossing(m, k, (gp_engine)e);
+            link += x.copied ? 0 : gp_crossing_ns(&m->costs, x, (gp_engine)e, (int)lround(m->each[k])) / m->each[k];
+        }
+        c->kernels_ns = fmax(c->kernels_ns - link, c->kernels_ns / 10);
+    }
+}
+
 /* The device's time of kernels that leave room for others is only the least that they take, as those of several
  * launches may have run side by side: find_kernels() finds it from what their launches took. */
 static void part_kernels(measured *m)
@@ -311,23 +342,33 @@ static void part_kernels(measured *m)
 static bool read_device(measured *m)
 {
     gp_costs *c = &m->costs;
-    const struct { const char *name; gp_task_kind task; double *rate; } way[] = {
-        { "copy in", GP_TASK_COPY_IN, &c->copy_in }, { "copy out", GP_TASK_COPY_OUT, &c->copy_out },
-        { "peer copy", GP_TASK_COPY_PEER, &c->copy_peer },
+    const struct { const char *name; gp_engine engine; double *rate; } way[] = {
+        { "copy in", GP_ENGINE_COPY_IN, &c->copy_in }, { "copy out", GP_ENGINE_COPY_OUT, &c->copy_out },
+        { "peer copy", GP_ENGINE_COPY_PEER, &c->copy_peer },
     };
+    /* Of an H200: where no copy engine was used, what its copies would take beside; and a kernel that copies. */
+    const double USUAL_COPY = 3e3, USUAL_LINK = 1e3;
     double all_copies = 0;
     for (int i = 0; i < 3; i++) {
         double copies = 0, beside;
-        for (int k = 0; k < m->plan->nsegments; k++)
-            copies += gp_segment_copied(m->plan, &m->plan->segment[k], way[i].task) ? m->firings[k] / m->each[k] : 0;
-        if (!read_copies(m, way[i].name, copies, way[i].rate, &beside))
+        bool crosses = false;
+        for (int k = 0; k < m->plan->nsegments; k++) {
+            gp_crossing x = crossing(m, k, way[i].engine);
+            copies += x.copied ? m->firings[k] / m->each[k] : 0, crosses |= x.copied || x.on_link;
+        }
+        if (!read_copies(m, way[i].name, copies, crosses, way[i].rate, &beside))
             return false;
         c->copy_ns += copies * beside, all_copies += copies;
     }
-    c->copy_ns = m->g->ndevices && m->g->device[0].pretend ? 0 : c->copy_ns / fmax(all_copies, 1);
+    c->copy_ns = on_cores(m) ? 0 : all_copies > 0 ? c->copy_ns / all_copies : USUAL_COPY;
+    c->link_ns = on_cores(m) ? 0 : USUAL_LINK;
+    c->copy_usual = !on_cores(m) && !(all_copies > 0);
+    if (c->copy_usual)
+        gp_costs_measured(c, &m->g->device[0].info);
     for (int d = 0; d < m->g->ndevices; d++)
         if (!read_kernels(m, d))
             return false;
+    part_crossings(m);
     part_kernels(m);
     return true;
 }

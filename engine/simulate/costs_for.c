@@ -94,6 +94,47 @@ double gp_segment_occupancy(const gp_plan *plan, int segment)
     return most / ((double)d->info.sms * threads_of(d->info.cc));
 }
 
+/* ---- what crosses between host and GPU --------------------------------- */
+
+gp_crossing gp_costs_crossing(const gp_plan *plan, const gp_segment *s, gp_engine e, int n)
+{
+    static const gp_task_kind way[GP_ENGINES] = {
+        [GP_ENGINE_COPY_IN] = GP_TASK_COPY_IN, [GP_ENGINE_COPY_OUT] = GP_TASK_COPY_OUT,
+        [GP_ENGINE_COPY_PEER] = GP_TASK_COPY_PEER, [GP_ENGINE_COMPUTE] = GP_TASK_STAGE,
+    };
+    gp_crossing c = { 0 };
+    size_t mapped = 0, other = 0;      /* this way, and the other one */
+    for (int i = 0; i < s->ntasks; i++) {
+        const gp_task *t = &plan->task[s->task[i]];
+        gp_copying how = gp_copying_in(t, n);
+        size_t bytes = t->stage < 0 ? gp_copy_bytes(plan, t) : 0;
+        if (how == GP_COPY_MAPPED)
+            *(t->op == way[e] ? &mapped : &other) += bytes;
+        else if (t->op == way[e])
+            *(how == GP_COPY_KERNEL ? &c.on_link : &c.copied) += bytes;
+    }
+    c.by_kernels = c.on_link + mapped;
+    bool takes = !plan->graph->device[s->place.index].pretend
+              && (mapped > other || (mapped == other && e == GP_ENGINE_COPY_IN));
+    c.on_link += takes ? mapped : 0;
+    return c;
+}
+
+double gp_crossing_ns(const gp_costs *c, gp_crossing moves, gp_engine e, int n)
+{
+    double rate = e == GP_ENGINE_COPY_IN ? c->copy_in : e == GP_ENGINE_COPY_OUT ? c->copy_out : c->copy_peer;
+    double bytes = (double)(moves.copied + moves.on_link) * n;
+    return (bytes > 0 ? 1e9 * bytes / rate : 0) + (moves.copied ? c->copy_ns : 0) + (moves.on_link ? c->link_ns : 0);
+}
+
+/* Launches that were measured had two copies. */
+void gp_costs_measured(gp_costs *c, const gp_device_info *d)
+{
+    double more = d->launch[GP_COPY_DMA].step_ns - d->launch[GP_COPY_MAPPED].step_ns;
+    if (d->launch[GP_COPY_DMA].rate > 0 && d->launch[GP_COPY_MAPPED].rate > 0)
+        c->copy_ns = fmax(more + c->link_ns, 0) / 2, c->copy_usual = false;
+}
+
 /* ---- scaling ----------------------------------------------------------- */
 
 /* The times of a frame that has more or fewer bytes go with these. */
@@ -214,6 +255,8 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
     c->copy_peer = m->peer.rate > 0 ? m->peer.rate : c->copy_peer;
     c->memory = m->memory, c->peer = m->peer, c->process = m->process, c->network = m->network;
     c->nccl_ns = m->nccl_ns;
+    if (m->says_devices && m->machine.ndevices)
+        gp_costs_measured(c, &m->machine.device[0]);
     c->devices = m->says_devices && m->machine.ndevices ? m->machine.ndevices : 0;
     for (gp_stage_cost *s = c->stage; s < c->stage + c->nstages; s++)
         s->cpu_ns /= m->host_speed, s->turn_ns /= m->host_speed, s->frame_ns /= m->host_speed;

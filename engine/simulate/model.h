@@ -54,7 +54,7 @@ typedef struct gpu {
     share *kernels;
     int index;                         /* of the devices of its rank's plan */
     int computing; double computing_since;
-    double busy[GP_ENGINES]; uint64_t bytes[GP_ENGINES];
+    double busy[GP_ENGINES]; uint64_t bytes[GP_ENGINES], by_kernels[GP_ENGINES];     /* as gp_engine_report */
     bool copies[GP_ENGINES]; agenda waiting[GP_ENGINES];       /* waiting: launches, all at time 0 */
 } gpu;
 
@@ -72,7 +72,8 @@ typedef struct piece {
     int by;                            /* the actor whose thread does this turn */
     /* A launch's. */
     bool rested, woken;                /* its kernels wait for the launch before; a thread of a CPU is awake */
-    gp_engine engine; double began;    /* the copy, or the kernels, that are under way */
+    gp_engine engine; double began;    /* the copy that is under way, */
+    bool computes; double computes_since;      /* ... its kernels, with what they copy */
 } piece;
 
 /* What the thread of a host stage that lends is at, see host.c: gp_moved and tell() of run/turn.c. */

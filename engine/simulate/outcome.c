@@ -66,9 +66,10 @@ static void fill_engines(simulation *x, gp_report *r)
         int e = i % GP_ENGINES, d = i / GP_ENGINES;
         const gpu *of = x->device[d];
         all[i] = (gp_engine_report){ .name = gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + e)),
-                                     .busy_ns = (int64_t)of->busy[e], .bytes = of->bytes[e], .on = d,
+                                     .busy_ns = (int64_t)of->busy[e], .bytes = of->bytes[e],
+                                     .by_kernels = of->by_kernels[e], .on = d,
                                      .device = n > 1 ? x->g->device[d].name : NULL };
-        all[i].used = all[i].measured = all[i].busy_ns > 0;
+        all[i].used = all[i].measured = all[i].busy_ns > 0 || all[i].by_kernels;
         all[i].limit = x->plan->unified ? 0 : x->rate[e];
         if (!d || all[i].busy_ns > r->engine[e].busy_ns)
             r->engine[e] = all[i];

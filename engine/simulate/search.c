@@ -104,6 +104,13 @@ static void find_knobs(searching *x)
         add_numbers(x, "batch", g->batch, batches, 64);
         add_waits(x, g);
     }
+    if (!p->unified && !(g->ndevices && g->device[0].pretend) && (p->copy_in_bytes || p->copy_out_bytes)) {
+        knob *k = add_knob(x, "copies", 0);
+        if (g->copies != GP_COPIES_DMA)
+            add_value(k, "dma", 0);
+        if (g->copies != GP_COPIES_MAPPED)
+            add_value(k, "mapped", 0);
+    }
     for (int v = 0; v < g->nstages && x->nknobs < KNOBS - 1; v++) {
         const gp_stage *st = &g->stage[v];
         if (!st->device && !st->serial && !st->cycle && !st->regroups && st->nin + st->nout > 0 && !st->nparts)
@@ -295,7 +302,7 @@ static bool fits(searching *x)
 {
     int n = 0, value[KNOBS] = { 0 };
     for (int i = 0; i < x->nknobs; i++)
-        value[i] = strcmp(x->knob[i].path, "sync") && x->knob[i].size[0] != 1;
+        value[i] = strcmp(x->knob[i].path, "sync") && strcmp(x->knob[i].path, "copies") && x->knob[i].size[0] != 1;
     const char *const *set = assignments(x, value, &n);
     const gp_plan *least = n ? x->s->plan(x->s->arg, set, n) : NULL, *p = least ? least : x->s->given;
     size_t memory = gp_size_add(p->host_bytes, p->device_bytes);

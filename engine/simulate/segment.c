@@ -6,10 +6,11 @@
  *
  * A launch copies in, copies from another device, runs kernels, copies out. It goes through the copy engine for each
  * direction, which takes one copy after the other; copies in and out of all devices of a machine share what its memory
- * gives, by their rates. Its kernels fill a part of the device (costs_for.c), and run beside those of other launches,
- * all as fast as alone, until it is full; then they share it evenly. Stages whose frames take turns wait for the launch
- * before. With several devices frames take turns on them, and each has engines of its own. On the CPU back end all of
- * it is work of the cores. */
+ * gives, by their rates. Where kernels copy, or use the host's memory themselves (compile/mapped.c), that takes the
+ * same link, but no copy engine: it is a part of their time. Its kernels fill a part of the device (costs_for.c), and
+ * run beside those of other launches, all as fast as alone, until it is full; then they share it evenly. Stages whose
+ * frames take turns wait for the launch before. With several devices frames take turns on them, and each has engines of
+ * its own. On the CPU back end all of it is work of the cores. */
 #include "simulate/model.h"
 
 /* ---- on the device ---------------------------------------------------- */
@@ -30,15 +31,42 @@ static void weigh(simulation *x, share *s, double more)
     s->always = s->jobs.n ? s->always + more : more;
 }
 
+static void begin_kernels(simulation *x, actor *p, piece *q)
+{
+    gpu *d = gpu_of(p, q);
+    if (q->computes)
+        return;
+    q->computes = true, q->computes_since = x->now;
+    if (!d->computing++)
+        d->computing_since = x->now;
+}
+
+static void end_kernels(simulation *x, actor *p, piece *q)
+{
+    gpu *d = gpu_of(p, q);
+    q->computes = false;
+    keep(x, (gp_slice){ GP_SLICE_COMPUTE, (int)(p - x->actor), q->stream, 0, (int64_t)q->computes_since, (int64_t)x->now,
+                        q->first, q->n });
+    if (!--d->computing)
+        d->busy[GP_ENGINE_COMPUTE] += x->now - d->computing_since;
+}
+
+static gp_crossing crossing(const simulation *x, const actor *p, const piece *q, gp_engine e)
+{
+    return p->bytes[e] ? gp_costs_crossing(x->plan, p->segment, e, q->n) : (gp_crossing){ 0 };
+}
+
 /* Copies in and out weigh as much as their rates. */
 static void begin_copy(simulation *x, int a, int lane, gp_engine e)
 {
     actor *p = &x->actor[a];
     piece *q = &p->flight[lane];
-    size_t bytes = p->bytes[e] * (size_t)q->n;
-    double took = 1e9 * (double)bytes / x->rate[e] + x->c->copy_ns;
+    gp_crossing c = crossing(x, p, q, e);
+    double took = gp_crossing_ns(x->c, c, e, q->n);
     q->began = x->now, q->engine = e;
-    gpu_of(p, q)->bytes[e] += bytes;
+    gpu_of(p, q)->bytes[e] += c.copied * (size_t)q->n;
+    if (!c.copied)
+        begin_kernels(x, p, q);
     if (x->on_cores) {
         gp_model_share_cores(x, took, copied, a, lane);
     } else if (e == GP_ENGINE_COPY_PEER) {
@@ -87,12 +115,13 @@ static void compute(simulation *x, int a, int lane, double part, what then)
 static void end_compute(simulation *x, int a, int lane)
 {
     actor *p = &x->actor[a];
-    const piece *q = &p->flight[lane];
-    gpu *d = gpu_of(p, q);
-    keep(x, (gp_slice){ GP_SLICE_COMPUTE, a, q->stream, 0, (int64_t)q->began, (int64_t)x->now, q->first, q->n });
-    if (!--d->computing)
-        d->busy[GP_ENGINE_COMPUTE] += x->now - d->computing_since;
-    if (p->bytes[GP_ENGINE_COPY_OUT] && (!p->regroup || made_by(p, q->first + (uint64_t)q->n) > made_by(p, q->first)))
+    piece *q = &p->flight[lane];
+    gp_crossing out = crossing(x, p, q, GP_ENGINE_COPY_OUT);
+    bool makes = !p->regroup || made_by(p, q->first + (uint64_t)q->n) > made_by(p, q->first);
+    bool copies = makes && out.copied + out.on_link > 0;
+    if (!copies || out.copied)
+        end_kernels(x, p, q);
+    if (copies)
         copy(x, a, lane, GP_ENGINE_COPY_OUT);
     else
         launch_done(x, a, lane);
@@ -138,10 +167,7 @@ static void took_turn(simulation *x, int a, int lane)
 static void begin_compute(simulation *x, int a, int lane)
 {
     actor *p = &x->actor[a];
-    gpu *d = gpu_of(p, &p->flight[lane]);
-    if (!d->computing++)
-        d->computing_since = x->now;
-    p->flight[lane].began = x->now;
+    begin_kernels(x, p, &p->flight[lane]);
     if (p->turn < 1)
         compute(x, a, lane, 1 - p->turn, computed);
     else
@@ -151,10 +177,11 @@ static void begin_compute(simulation *x, int a, int lane)
 /* The next of what a launch does before its copy out: in, peer: these copies are to do. */
 static void go_on(simulation *x, int a, int lane, bool in, bool peer)
 {
-    const size_t *bytes = x->actor[a].bytes;
-    if (bytes[GP_ENGINE_COPY_IN] && in)
+    const actor *p = &x->actor[a];
+    gp_crossing c = crossing(x, p, &p->flight[lane], GP_ENGINE_COPY_IN);
+    if (in && c.copied + c.on_link > 0)
         copy(x, a, lane, GP_ENGINE_COPY_IN);
-    else if (bytes[GP_ENGINE_COPY_PEER] && peer)
+    else if (p->bytes[GP_ENGINE_COPY_PEER] && peer)
         copy(x, a, lane, GP_ENGINE_COPY_PEER);
     else
         begin_compute(x, a, lane);
@@ -164,12 +191,16 @@ static void go_on(simulation *x, int a, int lane, bool in, bool peer)
 static void copied(simulation *x, int a, int lane)
 {
     actor *p = &x->actor[a];
-    const piece *q = &p->flight[lane];
+    piece *q = &p->flight[lane];
     gpu *d = gpu_of(p, q);
     gp_engine e = q->engine;
-    d->busy[e] += x->now - q->began;
-    keep(x, (gp_slice){ GP_SLICE_COPY_IN + (int)e, a, q->stream, d->index, (int64_t)q->began, (int64_t)x->now, q->first,
-                        q->n });
+    if (crossing(x, p, q, e).copied) {
+        d->busy[e] += x->now - q->began;
+        keep(x, (gp_slice){ GP_SLICE_COPY_IN + (int)e, a, q->stream, d->index, (int64_t)q->began, (int64_t)x->now,
+                            q->first, q->n });
+    } else if (e == GP_ENGINE_COPY_OUT) {
+        end_kernels(x, p, q);
+    }
     if (!x->on_cores && e != GP_ENGINE_COPY_PEER)
         weigh(x, p->host->copies, 1 - x->rate[e]);
     d->copies[e] = d->waiting[e].n > 0;
@@ -272,6 +303,8 @@ static void queued(simulation *x, int a, int lane)
     p->report->launches++;
     keep(x, (gp_slice){ GP_SLICE_LAUNCH, a, 0, 0, (int64_t)q->start, (int64_t)x->now, q->first, q->n });
     q->start = x->now;
+    for (int e = 0; e < GP_ENGINES; e++)
+        gpu_of(p, q)->by_kernels[e] += crossing(x, p, q, (gp_engine)e).by_kernels * (size_t)q->n;
     gp_model_look_at(x, a);
     go_on(x, a, lane, true, true);
 }

@@ -41,7 +41,9 @@ typedef struct gp_costs {
     double cores;              /* that threads share, of each machine */
     double copy_in, copy_out;  /* bytes a second of each device's two copy engines; not on the CPU back end */
     double copy_peer;          /* ... of a copy from another device */
-    double copy_ns;            /* of a copy, beside */
+    double copy_ns;            /* of a copy, beside; */
+    bool copy_usual;           /* ... as is usual: the run had none */
+    double link_ns;            /* ... of one by kernels, or of what they use in the host's memory themselves */
     double memory;             /* ... of all copies in and out of a machine's devices together; 0: no limit */
     double others;             /* cores that other processes have, for the report */
     int ranks, nodes;          /* processes, and the machines that they are on; 0: one */
@@ -77,6 +79,20 @@ typedef struct gp_simulated {
                                   Over all of the time, where most come out at once */
     gp_slice *slice; int nslices;
 } gp_simulated;
+
+/* What a launch of n firings of a segment moves one way, for each firing. What kernels copy, and what they use in the
+ * host's memory themselves, takes time of the link, but no copy engine. They read and write there at a time: of that the
+ * way on which it is more takes time. On parts of the CPU all memory is the same. */
+typedef struct gp_crossing {
+    size_t copied, by_kernels; /* bytes: by a copy engine; in its place, of which ... */
+    size_t on_link;            /* ... so many take time */
+} gp_crossing;
+gp_crossing gp_costs_crossing(const gp_plan *plan, const gp_segment *s, gp_engine e, int n);
+/* ... how long that takes. */
+double gp_crossing_ns(const gp_costs *c, gp_crossing moves, gp_engine e, int n);
+
+/* What a copy takes beside, as far as it was measured on the device how launches differ by who copies. */
+void gp_costs_measured(gp_costs *c, const gp_device_info *d);
 
 /* Runs `plan` on paper. The sources make as many frames as their costs say, in proportion at most `frames` (0: all);
  * the first `slices` slices are kept. With ranks, `plan` is that of the first of them, of which report and slices are;

@@ -7,6 +7,7 @@ enum { FRAMES = 40, ELEMENTS = 4096, PERIOD_NS = 5000000 };
 /* A source at 200 Hz, a script that works for a millisecond or so, a device segment. */
 static const char yaml[] =
     "depth: 4\n"
+    "copies: dma\n"
     "buffers: {x: {dtype: f32, shape: [4096]}}\n"
     "stages:\n"
     "  - {use: generate, frames: 40, rate: 200, out: x}\n"
@@ -99,6 +100,31 @@ TEST(test_finish)
     ck_assert_int_eq(s.report->nactors, 2);      /* the second is `work` */
     ck_assert_msg(s.report->actor[1].busy_ns >= MS / 2 * INT64_C(1000000), "%.3f ms",
                   1e-6 * (double)s.report->actor[1].busy_ns);
+    report_done(&s);
+}
+
+/* What kernels move in the place of a copy engine is a part of their time; the engine has nothing to do, but for the
+ * launches in which it is looked at what stages write. */
+TEST_LOOP(test_by_kernels, 0, 2)
+{
+    static const char mapped[] = "depth: 4\ncopies: mapped\nbuffers: {x: {dtype: f32, shape: [64, 64]}}\nstages:\n"
+        "  - {use: generate, frames: 40, out: x}\n  - {use: %s}\n  - {use: discard}\n";
+    char *text = format(mapped, _i ? "'blur', sigma: 1" : "scale");
+    report_on = strcmp(on, "cpu") ? on : "cpu:0";
+    report_seen s = report_run(text, "", (gp_run_options){ .timed = true, .stamped = true, .trace_ns = 60000000000 });
+    report_on = NULL;
+    const gp_engine_report *e = s.report->engine;
+    ck_assert(e[GP_ENGINE_COMPUTE].used && e[GP_ENGINE_COMPUTE].measured && e[GP_ENGINE_COMPUTE].busy_ns > 0);
+    for (int i = 0; i < 2; i++) {
+        const gp_engine_report *x = &e[i ? GP_ENGINE_COPY_OUT : GP_ENGINE_COPY_IN];
+        int moved = 0;
+        for (const char *line = s.trace; (line = strchr(line, '\n')); )
+            moved += line_has(++line, "\"ph\": \"X\"") && line_has(line, i ? "\"cat\": \"copy out\"" : "\"cat\": \"copy in\"");
+        ck_assert_msg(x->used && x->bytes + x->by_kernels == FRAMES * ELEMENTS * 4 && x->by_kernels > x->bytes
+                          && x->bytes == (size_t)moved * ELEMENTS * 4 && (x->busy_ns > 0) == (moved > 0),
+                      "%s: %d copies, %lld bytes in %lld ns, and %lld by kernels", x->name, moved, (long long)x->bytes,
+                      (long long)x->busy_ns, (long long)x->by_kernels);
+    }
     report_done(&s);
 }
 

@@ -12,7 +12,7 @@ enum { FRAMES = 40, ELEMENTS = 4096, BYTES = 4 * ELEMENTS };
 static report_seen run(gp_run_options options)
 {
     static char both[20];
-    char *text = format("depth: 4\nbatch: 1\nbuffers: {x: {dtype: f32, shape: [4096]}}\nstages:\n"
+    char *text = format("depth: 4\nbatch: 1\ncopies: dma\nbuffers: {x: {dtype: f32, shape: [4096]}}\nstages:\n"
                         "  - {use: generate, pattern: noise, frames: 40, out: x}\n  - {name: a, use: scale, a: 2}\n"
                         "  - {name: b, use: scale, b: 2, device: \"%s:1\"}\n  - {name: end_b, use: discard}\n"
                         "  - {name: end_a, use: discard, in: a}\nfuse: none\n", on);

@@ -187,6 +187,7 @@ gp_report *verdict_report(const verdict_case *c, const gp_plan *plan)
             .used = c->cuda, .measured = !c->estimated,
             .busy_ns = percent(c->engine[e].busy),
             .bytes = (uint64_t)c->engine[e].gb * 1000000000,
+            .by_kernels = (uint64_t)c->engine[e].by_kernels * 1000000000,
             .limit = e == GP_ENGINE_COMPUTE ? 0 : 50e9,
             .on = c->on, .device = g->ndevices > 1 ? g->device[c->on].name : NULL };
     r->all = r->engine, r->nall = GP_ENGINES;

@@ -16,7 +16,7 @@ typedef struct verdict_case {
     const char *what, *yaml;
     times actor[ACTORS];
     struct { const char *name, *to; double held; } buffer[2];
-    struct { int busy, gb; } engine[GP_ENGINES];   /* gb: GB/s; the limit is 50 */
+    struct { int busy, gb, by_kernels; } engine[GP_ENGINES];       /* GB/s; the limit is 50 */
     int on;                    /* with several devices: which one these are of */
     int cpus;                  /* 0: 16 */
     int cpu, others, quota, delayed;   /* percent of one core; 0: not known, none, no limit,
