@@ -262,7 +262,7 @@ const gp_verb gp_verb_run = {
         GP_OPTION_JOIN_TIMEOUT,
         { "poison", 0, NULL, GP_TO_FLAG(poison),
           "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave "
-          "unwritten" },
+          "unwritten; a stage on the host that changes its input is an error" },
         { "isolate", 0, NULL, GP_TO_FLAG(isolate),
           "one frame at a time: finds the stage that faults" },
         { "check-kernels", 0, NULL, GP_TO_FLAG(check_kernels),

@@ -288,7 +288,8 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_actorrt *p = t->actor;
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
-    gp_frame *fr = p->host->view[t->worker].frame;
+    gp_worker_view *wv = &p->host->view[t->worker];
+    gp_frame *fr = wv->frame;
     gp_call call = call_of(t);
     if (fr->index >= p->host->cached)
         return true;
@@ -302,8 +303,10 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     span->cpu = gp_measure_cpu_since(cpu);
     span->end = gp_measure_now(run);
     gp_nvtx_pop(p);
-    if (p->host->view[t->worker].looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_shape(p, fr) < 0)
-        return gp_host_unwritten_look(p, &p->host->view[t->worker], &t->errs);
+    if (wv->keeps && !gp_host_kept_look(p, wv, &t->errs))
+        return false;
+    if (wv->looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_shape(p, fr) < 0)
+        return gp_host_unwritten_look(p, wv, &t->errs);
     return ok;
 }
 
@@ -344,6 +347,12 @@ static void tell_frame(gp_threadrt *t, uint64_t frame)
     }
 }
 
+/* Is the run to end, or does nobody take any more what this stage makes? Else it would end as if it were whole. */
+static bool may_stop(const gp_threadrt *t)
+{
+    return atomic_load(&t->run->level) || atomic_load(&t->run->failed) || (t->actor->source && !gp_actor_is_wanted(t->actor));
+}
+
 /* Makes a failure of what run() should not have done: `fr` is the frame, `ok` what it
  * returned. */
 static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
@@ -351,7 +360,6 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     const gp_stage *st = t->actor->stage;
     gp_status s = fr->status;
     unsigned long long frame = gp_actor_number(t->actor, fr->index);
-    bool stopping = atomic_load(&t->run->level) > 0;
     int o = ok && s == GP_OK ? wrong_shape(t->actor, fr) : -1;
     const gp_buffer *b = o >= 0 ? t->actor->host->port[st->nin + o].ring->buffer : NULL;
     char made[128], most[GP_BOUNDS_TEXT];
@@ -369,10 +377,15 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     } else if ((!ok || s == GP_FAILED) && !t->errs.failed)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' failed in frame %llu and does not say why",
                 st->name, frame);
-    else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
-                    || s < GP_OK || s > GP_LOST || (s == GP_ABSENT && !st->to_rank) || (s == GP_LOST && st->nin))) {
-        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which "
-                "it may not return", st->name, frame, (int)s);
+    else if (ok && s == GP_STOPPED && !may_stop(t)) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_STOPPED, and nobody asked the run to "
+                "stop: %s", st->name, frame, st->nin ? "a frame that it leaves out gets GP_DROP, one that failed GP_FAILED"
+                : "where there are no more frames it is GP_END, and GP_FAILED where they broke off");
+        fr->status = GP_FAILED;
+    } else if (ok && ((s == GP_END && st->nin) || s < GP_OK || s > GP_LOST || (s == GP_ABSENT && !st->to_rank)
+                      || (s == GP_LOST && st->nin))) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d%s, which it may not return", st->name,
+                frame, (int)s, s == GP_END ? " (GP_END)" : s == GP_ABSENT ? " (GP_ABSENT)" : s == GP_LOST ? " (GP_LOST)" : "");
         fr->status = GP_FAILED;
     } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "

@@ -27,16 +27,6 @@ void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
 
 /* ---- waits of sources ------------------------------------------------ */
 
-/* Does anybody still take what the source makes? */
-static bool wanted(const gp_actorrt *p)
-{
-    bool open = !p->nout;
-    for (int o = 0; o < p->nout; o++)
-        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
-            open |= !atomic_load(&p->out[o]->consumed[c].closed);
-    return open;
-}
-
 /* Until `fd` (or -1) can be read, or t_ns (or -1) is reached. */
 static bool source_wait(gp_call *c, int fd, int64_t t_ns)
 {
@@ -48,7 +38,7 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
 
     atomic_store(&t->actor->outside, true);
     atomic_store(&t->doing, GP_DOING_IDLE);
-    while (!atomic_load(&t->run->level) && wanted(t->actor)) {
+    while (!atomic_load(&t->run->level) && gp_actor_is_wanted(t->actor)) {
         int64_t ns = TICK_MS * 1000000LL;  /* a failed run does not write to stop_fd */
         if (t_ns >= 0) {
             int64_t left = t_ns - gp_now_ns();
