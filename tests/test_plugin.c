@@ -174,6 +174,8 @@ static const struct { const char *flags, *more, *says; } refused[] = {
     { NAMED("other"), "static const gp_kind b = KIND(\"read\", 0); GP_PLUGIN(\"two\", \"1\", &seven, &b);",
       "there is a kind 'read' already, which is built in" },
     { NAMED("no name"), SEVENTH, "a kind is named 'no name'" },
+    { "", "static const gp_kind k = { GP_KIND(\"k\"), .help = \"none\", .out = out, .shape = shape }; GP_PLUGIN(\"k\", \"1\", &k, "
+      "&seven);", "kind 'k' has no run(), nor record() for the device" },
     { "", "struct d { int64_t device; };\nstatic const gp_opt o[] = { { GP_INT(struct d, device), .help = \"h\" }, { 0 } };\n"
       "static const gp_kind k = KIND(\"k\", .opts = o, .opts_size = 8); GP_PLUGIN(\"k\", \"1\", &k);",
       "kind 'k': 'device' is a key of every stage, and no name for an option" },
@@ -206,6 +208,19 @@ TEST_EACH(refuses_files, no_objects)
         pipe_text(dir, no_objects[_i].name, no_objects[_i].text);
     ck_assert(!gp_plugin_load(kinds, file, &errs));
     ck_assert_msg(strstr(errs.e[0].msg, no_objects[_i].says) != NULL, "%s", errs.e[0].msg);
+}
+
+/* A kind that may regroup frames, as far as its descriptor says. */
+TEST(no_run)
+{
+    const char *more = "static const gp_port in[] = { { \"in\", GP_ACCEPT_ANY, .help = \"any\" }, { 0 } };\n"
+                       "static const gp_kind k = { GP_KIND(\"k\"), .help = \"none\", .in = in, .out = out, .shape = shape };\n"
+                       "GP_PLUGIN(\"noes\", \"2\", &k, &seven);";
+    ck_assert(gp_plugin_load(kinds, make("no", NAMED("seven"), more), &errs));
+    ck_assert(!pipe_compile(dir, "stages: [{use: seven}, {use: k}, {use: write, path: x.raw}]", (gp_config){ .registry = kinds }, &errs));
+    ck_assert_msg(strstr(errs.e[0].msg, "kind 'k', of plug-in '/") && strstr(errs.e[0].msg, "/no.so', has no run(), nor record() for "
+                  "the device"), "%s", errs.e[0].msg);
+    ck_assert_int_eq(errs.n, 1);
 }
 
 TEST(no_reason)

@@ -412,6 +412,23 @@ static bool is_of_a_frame(gp_frame *fr, int k)
     return last <= 1;
 }
 
+/* Where frames are joined in a file, nobody sees that one is missing. */
+static void note_missing(gp_actorrt *p, uint64_t f, gp_hole hole)
+{
+    const gp_stage *st = p->stage;
+    gp_missing *m = &p->host->missing;
+    bool joins = st->kind->joins && st->writes && !st->file_each && !st->any_length;
+    if (!joins || gp_is_idle_sink(p->run, st) || hole == GP_NO_HOLE || hole == GP_HOLE_ABSENT || hole == GP_HOLE_DROPPED)
+        return;
+    uint64_t number = gp_actor_number(p, f), all = 0;
+    pthread_mutex_lock(&p->host->lock);
+    for (int i = 0; i < GP_HOLES; i++)
+        all += m->n[i];
+    m->first = all && m->first < number ? m->first : number;
+    m->n[hole]++;
+    pthread_mutex_unlock(&p->host->lock);
+}
+
 /* What became of k frames that were run: how many in a row are done; *there of these
  * are no holes. *failed: the one after them failed for good. *end: there is none. */
 static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bool *end)
@@ -435,6 +452,7 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
         if (*failed || *end || s == GP_AGAIN)
             return i;
         h->hole[fr[i].index % h->window] = (unsigned char)gp_hole_by(s);
+        note_missing(t->actor, fr[i].index, gp_hole_by(s));
         *there += s == GP_OK;
     }
     return k;
@@ -483,6 +501,7 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
     if (h->bytes)
         h->bytes[f % h->window] = 0, h->dated[f % h->window] = false;
     gp_frame_write_hole(p, f, hole);
+    note_missing(p, f, hole);
     h->hole[f % h->window] = (unsigned char)hole;
     return true;
 }
@@ -687,6 +706,29 @@ void gp_host_close(gp_actorrt *p)
     pthread_mutex_unlock(&h->lock);
 }
 
+static void tell_missing(const gp_actorrt *p)
+{
+    static const char *const why[GP_HOLES] = { [GP_HOLE_FAILED] = "failed", [GP_HOLE_LATE] = "late", [GP_HOLE_LOST] = "lost",
+                                               [GP_HOLE_FULL] = "for lack of room" };
+    const gp_stage *st = p->stage;
+    const gp_missing *m = &p->host->missing;
+    const char *file = st->writes ? strrchr(st->writes, '/') : NULL;
+    gp_errs e = { .n = 0 };
+    char text[120] = "";
+    uint64_t all = 0;
+    for (int i = 0; i < GP_HOLES; i++) {
+        size_t n = strlen(text);
+        if (m->n[i])
+            snprintf(text + n, sizeof text - n, "%s%llu %s", all ? ", " : "", (unsigned long long)m->n[i], why[i]);
+        all += m->n[i];
+    }
+    if (all)
+        gp_fail(&e, GP_E_WARN, st->at, "'%s' has no gap where %llu frame%s missing (%s), frame %llu first: frames that have a file "
+                "each (%%05d in its name) keep their numbers", file ? file + 1 : st->writes, (unsigned long long)all, all == 1 ? " is" : "s are",
+                text, (unsigned long long)m->first);
+    gp_run_fail(p->run, &e);
+}
+
 void gp_host_leave(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
@@ -739,6 +781,7 @@ void gp_host_leave(gp_threadrt *t)
     }
     if (first)
         gp_host_waits(p, false);
+    tell_missing(p);
     for (int l = 0; clean && !p->nout && l < run->naccounts; l++)
         gp_account_last(&run->account[l], (int)(p->stage - run->graph->stage), head);
     if (!first)

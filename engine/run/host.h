@@ -53,6 +53,7 @@ typedef struct gp_hostrt {
     uint64_t cached;           /* from this frame on the slots are as they are */
     gp_hist *latency;          /* of a sink in a timed run, or with `latency`, else NULL; with the lock */
     uint64_t late;             /* of a sink: frames that took longer than `latency` allows; likewise */
+    gp_missing missing;        /* of a sink that joins frames in a file; likewise */
 } gp_hostrt;
 
 /* What workers of one stage wait for of one another (host_order.c). */

@@ -313,6 +313,18 @@ static void tell_slow(gp_run *run, const gp_watcher *w)
         o->held_up(o->held_up_arg, false, &e);
 }
 
+/* As who asked for the end would do who does not wait any more. */
+static bool stop_late(gp_run *run, const gp_watcher *w, int64_t ns)
+{
+    gp_errs e = { .n = 0 };
+    gp_fail(&e, GP_E_WARN, (gp_loc){ .file = run->graph->file }, "the run has gone on for %lld s since it was to end, and is "
+            "stopped at once", (long long)((ns + 500000000) / 1000000000));
+    gp_run_fail(run, &e);
+    bool told = tell_who(run, w, false);
+    gp_cancel(run->pipeline, 2);
+    return told;
+}
+
 static bool watch(gp_run *run, const gp_watcher *w)
 {
     int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, ends = 0, stopped = 0, left = now;
@@ -350,6 +362,8 @@ static bool watch(gp_run *run, const gp_watcher *w)
             ends = now;
         if (level == 1 && !told_early && now - ends > LONG_MS * 1000000LL)
             told_early = tell_who(run, w, true);
+        if (level == 1 && run->options.stop_ns && now - ends > run->options.stop_ns)
+            told = stop_late(run, w, now - ends);
         if (!level && now - moved < stall / 2)         /* else it is a stall, if it goes on so */
             tell_slow(run, w);
         told = told || (asked >= 2 && tell_who(run, w, false));
