@@ -401,7 +401,7 @@ bool gp_registry_lacks(const gp_registry *r, const char *name, gp_code code, gp_
     gp_fail(errs, code, at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
     char *missing = gp_registry_missing(r, *hint);
     if (missing)
-        gp_fail(errs, GP_E_NOTE, at, "%s", missing);
+        gp_fail(errs, GP_E_NOTE, at, "%s; one that is elsewhere is named by --plugin FILE.so, or in GPIPE_PLUGINS", missing);
     free(missing);
     return false;
 }
