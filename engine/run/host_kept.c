@@ -10,7 +10,7 @@
 #include "run/pattern.h"
 #include "run/pipeline.h"
 
-enum { STEP = 256, EXACT = 1 << 24 };      /* bytes that have a sum; of a frame of which each element has one */
+enum { STEP = 256, EXACT = 1 << 20 };      /* bytes that have a sum; of a frame of which each element has one */
 
 struct gp_host_kept {
     uint64_t *sum;             /* of each `step` bytes; NULL: of an input that is not looked at */
