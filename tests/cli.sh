@@ -89,6 +89,10 @@ if [ "$(uname -m)" = x86_64 ]; then
     grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in: where they are looked for'
     expect 'no plug-in, stages' 2 "no stage kind 'kept_ramp'; 'gpipe stages' lists them" "$GPIPE" stages kept_ramp
     grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in, stages: where they are looked for'
+    expect 'no plug-in, help' 2 "no help on 'kept_ramp'" "$GPIPE" help kept_ramp
+    grep -q '^      plug-ins were looked for in .* is named by --plugin FILE.so, or in GPIPE_PLUGINS$' "$tmp/stderr" && ok || bad 'no plug-in, help: how'
+    expect 'help of a plug-in' 0 '' "$GPIPE" help --plugin $kept kept_ramp
+    expect '... by a variable' 0 '' env GPIPE_PLUGINS=$kept "$GPIPE" help kept_ramp
     expect 'a word that is near' 3 "did you mean 'scale'" "$GPIPE" check <(echo 'stages: [{use: scael}]')
     grep -q 'looked for' "$tmp/stderr" && bad 'a word that is near: where plug-ins are looked for' || ok
     expect 'another word'     3 'here it is \{use: kept_ramp\}' "$GPIPE" check --plugin $kept <(echo 'stages: [{use: sawtooth}]')

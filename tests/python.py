@@ -1083,6 +1083,12 @@ with q:
         viewer.join(60)
     check("a loop ends with its run", ended == ["ended", "ended"], ended)
     check("... and takes no frame of another", q.outputs["result"].pull(timeout=60).number == 0)
+ones, zero = np.ones((4, 6), "f4"), np.ones((4, 6), "f4")
+zero[2, 3] = 0
+logs = pipe("name: logs, use: expr, expr: log(in)")
+check("what is infinite is no error", np.isinf(through([ones, zero], logs)[1][2, 3]), "")
+refuses("... but where it is looked for", gp.Error, "stage 'logs' made an infinite element at [2, 3] of frame 1 of 'logs'",
+        lambda: through([ones, zero], logs, check_finite=True))
 refuses("a report without times", RuntimeError, "measure=True", q.report)
 
 # == what the documentation shows ===============================================

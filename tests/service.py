@@ -89,6 +89,19 @@ check("a short run is ready, then over", m.p.wait(60) == 0 and m.hear("STOPPING=
 check("... in this order", [x for x in m.said if x in ("READY=1", "STOPPING=1")] == ["READY=1", "STOPPING=1"], m.said)
 check("... with all frames", len(bytes_of(path("out.raw"))) == 12, "")
 
+# ---- a stage that hangs
+put("hang.lua", "function process(f, x, y)\n  y:copy(x)\n  if f.index == 3 then io.open('hangs', 'w'):close() while true do end end\n"
+    "end\n")
+m = Manager("--stop-timeout", "1500ms", text=endless[:endless.index("  - {name: sum")] + "  - {use: lua, script: hang.lua}\n"
+            "  - {use: write, path: whole.npy}\n")
+m.hear("READY=1")
+check("a stage hangs", until(lambda: os.path.exists(path("hangs"))), m.lines())
+check("... and the run ends by itself", m.end() == 143, m.lines())
+said = "\n".join(m.lines())
+check("... and names the stage", "stage 'lua' has been busy with frame 3 for " in said and "since it was to end, and is stopped at once" in said, said)
+check("... with what there is", re.search(r"[1-9]\d* cancelled", said) and os.path.exists(path("whole.npy.partial"))
+      and not os.path.exists(path("whole.npy")), (said, os.listdir(path(""))))
+
 # ---- reload
 os.remove(path("out.raw"))
 m = Manager()

@@ -8,7 +8,7 @@ enum { FRAMES = 5 };
 typedef enum wrong {
     FEWER_THAN_NONE, TOO_MANY_ROWS, FAILS_SILENTLY, RETURNS_FALSE, ENDS, STOPS, NO_STATUS,
     ADDS, ADDS_AND_DROPS, FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, OPEN_ADDS, NO_TABLE,
-    NO_TYPE, NO_FILE, NO_GLOB, NO_REASON, PARTIAL_FILE, PARTIAL_TEXT, PARTIAL_PROGRAM, SOURCE_FAILS, SOURCE_ADDS, SOURCE_ENDS, LEAVES_A_PART,
+    NO_TYPE, NO_FILE, NO_GLOB, NO_REASON, PARTIAL_FILE, PARTIAL_TEXT, PARTIAL_PROGRAM, SOURCE_FAILS, SOURCE_ADDS, SOURCE_ENDS, SOURCE_STOPS, LEAVES_A_PART,
     FIRST_AGAIN, FILLS_IN_ORDER, ZEROS_MORE, MEETS_IN_NO_ORDER, NOTHING, WRONGS
 } wrong;
 
@@ -17,8 +17,8 @@ static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
     [TOO_MANY_ROWS] = { "stage 'filter' made 65 rows of 'out' in frame 2, which is outside 0..64", false },
     [FAILS_SILENTLY] = { "stage 'filter' failed in frame 2 and does not say why", false },
     [RETURNS_FALSE] = { "stage 'filter' failed in frame 2 and does not say why", false },
-    [ENDS] = { "stage 'filter' gave frame 2 the status 3, which it may not return", false },
-    [STOPS] = { "stage 'filter' gave frame 2 the status 4, which it may not return", false },
+    [ENDS] = { "stage 'filter' gave frame 2 the status 3 (GP_END), which it may not return", false },
+    [STOPS] = { "stage 'filter' gave frame 2 the status GP_STOPPED, and nobody asked the run to stop: a frame that it leaves", false },
     [NO_STATUS] = { "stage 'filter' gave frame 2 the status 77", false },
     [ADDS] = { "it was too bright", false },
     [ADDS_AND_DROPS] = { "it was too bright", false },
@@ -37,6 +37,8 @@ static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
     [SOURCE_FAILS] = { "stage 'made' failed in frame 2 and does not say why", false },
     [SOURCE_ADDS] = { "it was too bright", false },
     [SOURCE_ENDS] = { "it was too bright", false },
+    [SOURCE_STOPS] = { "stage 'made' gave frame 2 the status GP_STOPPED, and nobody asked the run to stop: where there are no "
+                       "more frames it is GP_END", false },
     [LEAVES_A_PART] = { "stage 'filter' leaves about 5 of the 64 elements of 'out' unwritten in frame 0, such as [60]", false },
     [FIRST_AGAIN] = { "stage 'filter' gave frame 2 the status GP_AGAIN, which the first frame of a call may not have", false },
     [FILLS_IN_ORDER] = { "stage 'filter' takes frames in order, and fills the memory of the device", true },
@@ -62,6 +64,8 @@ static bool made_run(gp_call *c, gp_frame *f, int n)
     memset(f->out[0].data, 1, 64);
     if (f->index == 2 && how(c->user) == SOURCE_FAILS)
         f->status = GP_FAILED;
+    else if (f->index == 2 && how(c->user) == SOURCE_STOPS)
+        f->status = GP_STOPPED;
     else if (f->index == FRAMES)
         f->status = GP_END;
     else if (f->index == 2 && how(c->user) >= PARTIAL_FILE && how(c->user) <= PARTIAL_PROGRAM)
@@ -211,6 +215,24 @@ TEST_LOOP(whose_error_it_is, 0, 2)
     first_error_is(&errs, 5, one ? "it was too bright, in frame 2" : "it was too bright");
     if (one)
         ck_assert(outcome == GP_DONE && a.failed == 1 && a.out == 39 && errs.e[0].code == GP_E_WARN);
+    gp_pipeline_destroy(p);
+}
+
+static bool stops_run(gp_call *c, gp_frame *f, int n)
+{
+    return f->status = f->index == 1 ? GP_STOPPED : GP_OK, true;
+}
+
+/* As a filter and a source (is_an_error) does a sink. */
+TEST(sink_stops)
+{
+    static const gp_kind kind = { GP_KIND("sink"), .help = "a sink", .in = in_bytes, .shape = takes_any, .run = stops_run };
+    gp_errs errs = { .n = 0 };
+    gp_pipeline *p = compile("buffers: {a: {dtype: u8, shape: [64]}}\nstages:\n"
+                             "  - {use: read, path: /dev/zero, format: raw, frames: 40, out: a}\n  - {use: sink}\n", &kind, 1, &errs);
+    ck_assert_msg(p != NULL, "%s", pipe_said(&errs));
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
+    ck_assert_msg(strstr(errs.e[0].msg, "'sink' gave frame 1 the status GP_STOPPED, and nobody"), "%s", errs.e[0].msg);
     gp_pipeline_destroy(p);
 }
 

@@ -74,6 +74,37 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     }
 }
 
+/* A file that joins frames shows no gap where some failed, which is said once, whatever its format; where each has a file of
+ * its own, its name shows it; and what a script leaves out is meant to be. */
+TEST_LOOP(says_what_is_missing, GP_RAW, GP_WHOLE)
+{
+    const gp_picfile *picture = gp_picfile_of((gp_filetype)_i);
+    const gp_rowsfile *rows = gp_rowsfile_of((gp_filetype)_i);
+    int k = 0;
+    if (rows == &gp_mp3 && !io_has_mp3())
+        return;
+    char *name = format("a%.*s", (int)strcspn(formats[_i].extensions, " "), formats[_i].extensions);
+    while (picture ? picture->why_not(&frames[k].is, name) : rows ? rows->why_not(&frames[k].is, name) : NULL)
+        k++;
+    const char *more = gp_filetype_takes((gp_filetype)_i, "sample_rate") ? ", sample_rate: 8000"
+                     : gp_filetype_takes((gp_filetype)_i, "frame_rate") ? ", frame_rate: '25', subsampling: mono" : "";
+    pipe_text(io_dir, "f.lua", "function process(f, x, y)\n    if f.index == 1 or f.index == 2 then return 'drop' end\n"
+              "    if f.index == 3 or f.index == 5 then error('no') end\n    y:copy(x)\nend\n");
+    for (int joined = 0; joined < 2; joined++) {
+        if (joined && picture)
+            break;
+        const char *yaml = format("on_error: drop\nbuffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 8, out: x}\n"
+                                  "  - {use: lua, script: f.lua, in: x, out: y}\n  - {use: write, path: %s%s%s, in: y}\n",
+                                  frames[k].text, joined ? "" : "f%05d", name, more);
+        pipe_result r = pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = false });
+        ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
+        int said = 0;
+        for (int i = 0; i < r.errs.n; i++)
+            said += strstr(r.errs.e[i].msg, "has no gap where 2 frames are missing (2 failed), frame 3 first: ") != NULL;
+        ck_assert_int_eq(said, joined);
+    }
+}
+
 /* Files of one stage are of one kind, and what is written has the name of one. */
 #define READ(path) "read, path: " path ", out: x}\n  - {use: discard, in: x"
 #define MADE "generate, frames: 1, out: x}\n  - {use: "

@@ -110,6 +110,50 @@ TEST(writes_nothing)
     }
 }
 
+static const struct { const char *stages, *sets, *says; } writers[] = {
+    { "{use: marks, in: a, at: 2, frame: 0}, {use: write, in: marks, path: m.npy}, {use: write, in: a, path: a.npy}", NULL,
+      "stage 'marks' (plug-in sevens 1.5) wrote into its input 'in': an element of [0, 0] to [0, 2] of frame 0 (counted from 0) "
+      "changed while run() had it. It may write its outputs alone" },
+    { "{use: marks, in: a, at: 2, frame: 1}, {use: write, in: marks, path: m.npy}", "poison",
+      "wrote into its input 'in': element [0, 2] of frame 1 (counted from 0) changed" },
+    { "{use: marks, in: a, at: 150, frame: 0}, {use: write, in: marks, path: m.npy}, {use: least, in: a}", NULL,
+      "an element of [0, 128] to [0, 191] of frame 0 (counted from 0) changed while run() had it (or stage 'least' (plug-in "
+      "sevens 1.5) did, which reads it, too)" },
+    { "{use: marks, in: a, at: 2, frame: 9}, {use: write, in: marks, path: m.npy}", "poison", NULL },
+    { "{use: marks, in: a, at: 2, frame: 0, drops: 1}, {use: write, in: marks, path: m.npy}", NULL, "wrote into its input" },
+};
+
+/* What others read, too, is as it was made. The frame whose input is changed is one that a stage may drop. */
+TEST_EACH(writes_input, writers)
+{
+    const char *file = make("a", NAMED("seven"), "#include <string.h>\n"
+        "struct m { int64_t at, frame, drops; };\n"
+        "static bool same(gp_shape *s) { s->out[0] = s->in[0]; return true; }\n"
+        "static bool any(gp_shape *s) { return s->any_length = true; }\n"
+        "static bool mark(gp_call *c, gp_frame *f, int n)\n"
+        "{ const struct m *o = c->opts; (void)n; memcpy(f->out[0].data, f->in[0].data, gp_bytes(&f->in[0].type));\n"
+        "  if ((int64_t)f->index == o->frame) { ((int32_t *)f->in[0].data)[o->at] = 7; f->status = o->drops ? GP_DROP : GP_OK; }"
+        " return true; }\n"
+        "static bool none(gp_call *c, gp_frame *f, int n) { (void)c, (void)f, (void)n; return true; }\n"
+        "static const gp_port in[] = { { \"in\", GP_ACCEPT_ANY, .help = \"any\" }, { 0 } };\n"
+        "static const gp_opt places[] = { { GP_INT(struct m, at), .help = \"where\" }, { GP_INT(struct m, frame), .help = \"when\" },"
+        " { GP_INT(struct m, drops), .help = \"how\" }, { 0 } };\n"
+        "static const gp_kind marks = { GP_KIND(\"marks\"), .help = \"marks\", .in = in, .out = out, .shape = same, .run = mark,"
+        " .opts = places, .opts_size = sizeof(struct m) };\n"
+        "static const gp_kind least = { GP_KIND(\"least\"), .help = \"none\", .in = in, .shape = any, .run = none };\n"
+        "GP_PLUGIN(\"sevens\", \"1.5\", &seven, &marks, &least);");
+    ck_assert_msg(gp_plugin_load(kinds, file, &errs), "%s", errs.e[0].msg);
+    int64_t columns = strstr(writers[_i].stages, "150") ? 200 : 3;
+    const char *yaml = format("buffers: {a: {dtype: i32, shape: [1, %lld]}}\nstages: [{use: read, path: /dev/zero, format: raw, "
+                              "frames: 4, out: a}, %s]\n", (long long)columns, writers[_i].stages);
+    gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .registry = kinds });
+    const char *says = writers[_i].says;
+    gp_run_options options = { .poison = writers[_i].sets != NULL };
+    ck_assert_int_eq(gp_pipeline_run(p, &options, &errs), says ? GP_ERROR : GP_DONE);
+    ck_assert_msg(says ? strstr(errs.e[0].msg, says) != NULL : !errs.n, "%s", errs.n ? errs.e[0].msg : "no error");
+    gp_pipeline_destroy(p);
+}
+
 static const struct { const char *flags, *more, *says; } refused[] = {
     { "", "const gp_plugin gp_plugin_entry = { GP_ABI + 1, sizeof(gp_plugin), \"a\", \"1\", (const gp_kind *const[]){ &seven, 0 } };",
       "was built for a newer gpipe: its ABI is 3, that of this gpipe 2" },
@@ -130,6 +174,8 @@ static const struct { const char *flags, *more, *says; } refused[] = {
     { NAMED("other"), "static const gp_kind b = KIND(\"read\", 0); GP_PLUGIN(\"two\", \"1\", &seven, &b);",
       "there is a kind 'read' already, which is built in" },
     { NAMED("no name"), SEVENTH, "a kind is named 'no name'" },
+    { "", "static const gp_kind k = { GP_KIND(\"k\"), .help = \"none\", .out = out, .shape = shape }; GP_PLUGIN(\"k\", \"1\", &k, "
+      "&seven);", "kind 'k' has no run(), nor record() for the device" },
     { "", "struct d { int64_t device; };\nstatic const gp_opt o[] = { { GP_INT(struct d, device), .help = \"h\" }, { 0 } };\n"
       "static const gp_kind k = KIND(\"k\", .opts = o, .opts_size = 8); GP_PLUGIN(\"k\", \"1\", &k);",
       "kind 'k': 'device' is a key of every stage, and no name for an option" },
@@ -162,6 +208,19 @@ TEST_EACH(refuses_files, no_objects)
         pipe_text(dir, no_objects[_i].name, no_objects[_i].text);
     ck_assert(!gp_plugin_load(kinds, file, &errs));
     ck_assert_msg(strstr(errs.e[0].msg, no_objects[_i].says) != NULL, "%s", errs.e[0].msg);
+}
+
+/* A kind that may regroup frames, as far as its descriptor says. */
+TEST(no_run)
+{
+    const char *more = "static const gp_port in[] = { { \"in\", GP_ACCEPT_ANY, .help = \"any\" }, { 0 } };\n"
+                       "static const gp_kind k = { GP_KIND(\"k\"), .help = \"none\", .in = in, .out = out, .shape = shape };\n"
+                       "GP_PLUGIN(\"noes\", \"2\", &k, &seven);";
+    ck_assert(gp_plugin_load(kinds, make("no", NAMED("seven"), more), &errs));
+    ck_assert(!pipe_compile(dir, "stages: [{use: seven}, {use: k}, {use: write, path: x.raw}]", (gp_config){ .registry = kinds }, &errs));
+    ck_assert_msg(strstr(errs.e[0].msg, "kind 'k', of plug-in '/") && strstr(errs.e[0].msg, "/no.so', has no run(), nor record() for "
+                  "the device"), "%s", errs.e[0].msg);
+    ck_assert_int_eq(errs.n, 1);
 }
 
 TEST(no_reason)

@@ -5,6 +5,9 @@
 
 struct opts { int64_t n; double f; const char *s; int e; };
 
+static bool open_idle(const gp_open *o, void **state) { (void)o, (void)state; return true; }
+static bool finish_idle(gp_call *c) { (void)c; return true; }
+static void save_idle(void *state, gp_saved *s) { (void)state, (void)s; }
 static void reserve(gp_call *c, const gp_frame *f) { (void)c, (void)f; }
 #define PORTS(...) (const gp_port[]){ __VA_ARGS__, {0} }
 #define OPTS(...) .opts = (const gp_opt[]){ __VA_ARGS__, {0} }, .opts_size = sizeof(struct opts)
@@ -30,7 +33,15 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
     { KIND("two words", 0), "a kind is named 'two words'" },
     { { GP_KIND("x"), .shape = as_declared, .run = run_idle }, "kind 'x' has no help" },
     { { GP_KIND("x"), .help = "h", .run = run_idle }, "kind 'x' has no shape()" },
-    { { GP_KIND("x"), .help = "h", .shape = as_declared, .in = any }, "kind 'x' has neither run() nor record()" },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .in = any }, "kind 'x' has no run(), nor record() for the device" },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .in = any, .out = any, .open = open_idle },
+      "kind 'x' has no run(), nor record() for the device" },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .in = any, .out = any, .max_run = 8 },
+      "kind 'x' has no run(), nor record() for the device" },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .in = any, .out = any, .record = record_idle, .finish = finish_idle },
+      "kind 'x' has finish() and no run()" },
+    { KIND("x", 0), "kind 'x' has neither an input nor an output" },
+    { KIND("x", .in = any, .out = any, .save = save_idle), "kind 'x' has save(), but is no sink" },
     { { GP_KIND("x"), .help = "h", .shape = as_declared, .record = record_idle },
       "kind 'x' is a source and has no run()" },
     { KIND("x", .in = any, .out = PORTS(P("a", 0)), .reserve = reserve), "kind 'x' has reserve(), but is no sink with run()" },

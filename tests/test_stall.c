@@ -2,6 +2,7 @@
  * The threads that are stuck end with the test's process. */
 #include <ctype.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -330,6 +331,48 @@ TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
     ck_assert(_i ? outcome == GP_DONE : outcome != GP_DONE);
     if (outcome == GP_DONE)
         gp_pipeline_destroy(p);
+}
+
+/* Goes on with frame 1 until it is told a second time to end, beside a stage that fails there, with `beside`. */
+static atomic_bool is_at_one;
+
+static bool goes_on_run(gp_call *c, gp_frame *f, int n)
+{
+    atomic_store(&is_at_one, f->index == 1);
+    while (f->index == 1 && !gp_cancelled(c))
+        usleep(1000);
+    f->status = f->index == 1 ? GP_STOPPED : GP_OK;
+    return true;
+}
+
+static const gp_kind goes_on = {
+    GP_KIND("goes_on"), .help = "goes on",
+    .in = (const gp_port[]){ { "in", GP_ACCEPT_ANY, false, "frames" }, { 0 } }, .shape = as_declared, .run = goes_on_run,
+};
+
+static void end_it(gp_pipeline *p, void *arg)
+{
+    while (!atomic_load(&is_at_one))
+        usleep(1000);
+    if (!*(int *)arg)
+        gp_cancel(p, 1);
+}
+
+TEST_LOOP(ends_by_itself, 0, 2)
+{
+    pipe_kinds(&goes_on, 1);
+    put_script("function process(f, x, y)\n    if f.index == 1 then error('no') end\n    y:copy(x)\nend\n");
+    char *yaml = format("stall_timeout: 0s\nbuffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, out: a}\n"
+                        "  - {use: goes_on, in: a}\n%s", _i ? "  - {use: lua, script: s.lua, in: a, out: b}\n  - {use: discard, in: b}\n"
+                        : "");
+    pipe_result r = pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ .stop_ns = 1500000000 }, end_it, &_i);
+    ck_assert_int_eq(r.outcome, _i ? GP_ERROR : GP_NOT_DRAINED);
+    int said = 0;
+    for (int i = 0; i < r.errs.n; i++)
+        said += strstr(r.errs.e[i].msg, "s since it was to end, and is stopped at once") != NULL
+              || strstr(r.errs.e[i].msg, "stage 'goes_on' has been busy with frame 1 for ") != NULL;
+    ck_assert_msg(said == 2, "%s", pipe_said(&r.errs));
+    ck_assert_msg(!_i == !r.errs.failed, "%s", pipe_said(&r.errs));
 }
 
 /* Of buffers with many slots a run uses few at first: those are the slots that are full. */

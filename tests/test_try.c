@@ -226,6 +226,43 @@ TEST(place)
     ck_assert_msg(strstr(errs.e[0].msg, "e.lua:2: ") && strstr(errs.e[0].msg, "not this one"), "%s", errs.e[0].msg);
 }
 
+/* Writes into its input, behind a frame that has fewer rows, or into rows that it makes more than that. */
+static bool far_run(gp_call *c, gp_frame *f, int n)
+{
+    float *in = f->in[0].data, *out = f->out[0].data;
+    int64_t rows = f->in[0].type.dim[0];
+    for (int64_t i = 0; i < rows; i++)
+        out[i] = in[i];
+    if (f->index == 1)
+        switch (*(int *)c->user) {
+        case 0: in[1] = 9; break;
+        case 1: out[rows] = 9; break;
+        case 2: out[2] = 9; break;
+        default: out[rows] = 9, f->out[0].type.dim[0] = rows + 1; break;
+        }
+    return true;
+}
+
+static const char *const far_says[] = {
+    "stage 'stage' wrote into its input 'x': element [1] of frame 1 (counted from 0) changed while run() had it",
+    "stage 'stage' wrote behind the end of 'x' in frame 1: byte 4, and that frame has 4",
+    "stage 'stage' wrote behind the end of 'x' in frame 1: byte 8, and that frame has 4",
+    NULL,
+};
+
+TEST_LOOP(too_far, 0, 4)
+{
+    static const gp_port port[] = { { "x", GP_ACCEPT_ANY, .help = "x" }, { 0 } };
+    gp_kind far = { GP_KIND("far"), .help = "far", .in = port, .out = port, .shape = copy_shape, .run = far_run, .user = &_i };
+    gp_type each[] = { { GP_F32, 1, { 3 } }, { GP_F32, 1, { _i ? 1 : 2 } }, { GP_F32, 1, { 3 } } };
+    gp_frames in = F32(3, 1, 2, 3, 4, 5, 6, 7, 8, 9), out = { .n = 0 };
+    in.each = each;
+    ck_assert(gp_register(kinds, &far, &errs));
+    bool ok = gp_try_stage(kinds, "far", NULL, &in, 1, &out, 1, &errs);
+    ck_assert_msg(ok == !far_says[_i] && (ok || strstr(errs.e[0].msg, far_says[_i])), "%s", errs.n ? errs.e[0].msg : "no error");
+    gp_frames_free(&out);
+}
+
 static bool copy_run(gp_call *c, gp_frame *f, int n)
 {
     ++*(int *)c->user;

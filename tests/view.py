@@ -240,6 +240,10 @@ for device in "cpu", "cpu:0-1":
                               "stages.write.path=/dev/null", "--set", "stages.write.format=raw")
         check(f"--check-finite: on {device}, {fuse}", code == 1 and err.startswith(chain + ":5:12: error: " + what)
               and err.count("error") == 1, (code, err))
+put("pulled.yaml", "buffers: {a: {dtype: f32, shape: [4, 6]}}\nstages:\n  - {use: generate, frames: 9, out: a}\n"
+    "  - {use: expr, expr: in * 0 + 3, in: a, out: b}\n  - {use: output, in: b}\n  - {name: more, use: output, in: a}\n")
+code, out, err = done("probe", path("pulled.yaml"), "b", "--frame", "6")
+check("probe: what a program would pull", code == 0 and npy(out)[2] == struct.pack("<24f", *[3] * 24), (code, err))
 check("probe: no output is written", not os.path.exists(path("out.npy")) and not os.path.exists(path("out.npy.partial")))
 code, out, err = done("run", "-q", "--check-finite", chain, "--set", "stages.root.expr=1 / (in - 4)", "--set", "fuse=none")
 check("--check-finite: an infinite element", code == 1 and "made an infinite element at [0, 0] of frame 0 of 'root'" in err, err)

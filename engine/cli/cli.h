@@ -36,7 +36,7 @@ typedef struct gp_args {
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */
     const char *report, *trace;            /* files, or NULL */
-    int64_t join_ns, trace_ns;             /* 0: not said */
+    int64_t join_ns, trace_ns, stop_ns;    /* 0: not said */
     int trace_gpu;                         /* 0 cheap, 1 full */
     const char *with;                      /* a report's file, or NULL */
     gp_ranks *ranks;                       /* of which this process is one */

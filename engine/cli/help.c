@@ -268,6 +268,12 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
     else if (!found)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s'%s", name, *did ? did
                 : "; 'gpipe help' lists verbs and topics, 'gpipe stages' the stages");
+    gp_errs why = { .n = 0 };
+    if (!found && !*in)                /* what became of plug-ins */
+        gp_kinds_print(registry, name, GP_KINDS_TEXT, stdout, &why);
+    for (int i = 0; i < why.n; i++)
+        if (why.e[i].code == GP_E_NOTE)
+            gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%s", why.e[i].msg);
     return gp_errs_exit(errs);
 }
 

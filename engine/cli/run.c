@@ -133,6 +133,8 @@ static bool has_taken(const gp_pipeline *p)
     return any;
 }
 
+static const int64_t STOP_NS = INT64_C(20) * 1000000000;      /* of a service: less than its manager waits */
+
 typedef struct held_up { const gp_args *args; const gp_loaded *l; } held_up;
 
 /* gp_run_options.held_up. Any rank says so of its own stages. */
@@ -181,7 +183,8 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
                                .gather = together ? gp_ranks_meet : NULL, .gather_arg = us,
                                .begin_arg = us, .joins = gp_ranks_joins,
                                .replaced = together ? gp_ranks_note_replaced : NULL, .held_up = say_held_up,
-                               .held_up_arg = &(held_up){ args, &l } };
+                               .held_up_arg = &(held_up){ args, &l },
+                               .stop_ns = args->stop_ns ? args->stop_ns : args->service ? STOP_NS : 0 };
     gp_report_files files = { .account = false };
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank(us));
@@ -260,9 +263,12 @@ const gp_verb gp_verb_run = {
           "for a service manager: tell it when the run is ready (sd_notify), reload FILE at SIGHUP, end with 0 at SIGTERM, "
           "lines of a log on stderr" },
         GP_OPTION_JOIN_TIMEOUT,
+        { "stop-timeout", 0, "TIME", GP_TO_TIME(stop_ns),
+          "a run that is to end stops at once after so long, as after a second Ctrl-C; default: 20s with --service, else it "
+          "waits" },
         { "poison", 0, NULL, GP_TO_FLAG(poison),
           "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave "
-          "unwritten" },
+          "unwritten; a stage on the host that changes its input is an error" },
         { "isolate", 0, NULL, GP_TO_FLAG(isolate),
           "one frame at a time: finds the stage that faults" },
         { "check-kernels", 0, NULL, GP_TO_FLAG(check_kernels),

@@ -235,6 +235,10 @@ static bool read_regroup(gp_resolving *r, gp_rstage *st, const gp_shape *s)
     bool sound = g.step <= MOST && g.repeat <= MOST && g.take <= MOST && g.make <= MOST
         && (g.step == 1 || g.repeat == 1) && g.step > 0 && g.repeat > 0 && g.back >= 0 && g.take > g.back
               && g.make > 0 && (g.take == 1 || g.stack) && (g.make == 1 || g.split) && !(g.stack && g.split);
+    if (!k->emit && st->s.regroups && !g.step && !g.repeat && !g.take && !g.make)
+        return AT(r, st->s.at, "kind '%s'%s%s%s has no run(), nor record() for the device; of one that regroups frames shape() "
+                  "says how (gp_regroup)", k->name, st->s.plugin ? ", of plug-in '" : "", st->s.plugin ? st->s.plugin->file : "",
+                  st->s.plugin ? "'," : "");
     if (k->emit || !st->s.regroups)
         g = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .make = 1, .every = k->emit ? g.every : 1,
                           .drop_tail = k->emit && g.drop_tail };

@@ -163,9 +163,14 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has no help", k->name);
     if (!k->shape)
         return BAD("kind '%s' has no shape()", k->name);
-    if (!k->run && !k->record && !(is_one(k->in) && is_one(k->out)))
-        return BAD("kind '%s' has neither run() nor record(); one that regroups frames has one input and one "
-                   "output", k->name);
+    bool works = k->open || k->close || k->finish || k->break_off || k->save || k->set_workers || k->max_run;
+    if (!k->run && !k->record && (works || !(is_one(k->in) && is_one(k->out))))
+        return BAD("kind '%s' has no run(), nor record() for the device", k->name);
+    if (!k->run && (k->finish || k->break_off || k->save || k->set_workers))
+        return BAD("kind '%s' has %s() and no run()", k->name, k->finish ? "finish" : k->break_off ? "break_off"
+                   : k->save ? "save" : "set_workers");
+    if (k->save && k->out && k->out[0].name)
+        return BAD("kind '%s' has save(), but is no sink", k->name);
     if (!k->run && (!k->in || !k->in[0].name))
         return BAD("kind '%s' is a source and has no run()", k->name);
     if (k->emit && !(k->record && is_one(k->in) && is_one(k->out)))
@@ -192,8 +197,9 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has on_loan, but is no source or sink with run() and one port", k->name);
     if (k->max_run < 0)
         return BAD("kind '%s': max_run is %d", k->name, k->max_run);
-    return ports_sound(k, k->in, "input", errs) && ports_sound(k, k->out, "output", errs)
-        && options_sound(k, errs);
+    return ports_sound(k, k->in, "input", errs) && ports_sound(k, k->out, "output", errs) && options_sound(k, errs)
+        && ((k->in && k->in[0].name) || (k->out && k->out[0].name)
+            || BAD("kind '%s' has neither an input nor an output", k->name));
 }
 
 /* A copy of a descriptor, which may have another size, as one of ours: fields that it does
@@ -395,7 +401,7 @@ bool gp_registry_lacks(const gp_registry *r, const char *name, gp_code code, gp_
     gp_fail(errs, code, at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
     char *missing = gp_registry_missing(r, *hint);
     if (missing)
-        gp_fail(errs, GP_E_NOTE, at, "%s", missing);
+        gp_fail(errs, GP_E_NOTE, at, "%s; one that is elsewhere is named by --plugin FILE.so, or in GPIPE_PLUGINS", missing);
     free(missing);
     return false;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "run/host.h"
+#include "run/pattern.h"
 #include "run/segment.h"
 #include "run/tap.h"
 
@@ -67,14 +68,8 @@ static bool tell(const gp_actorrt *p, const gp_buffer *b, const gp_type *type, c
                  gp_errs *errs)
 {
     const gp_stage *st = &p->run->graph->stage[b->producer.stage];
-    char at[160] = "";
-    int64_t rest = gp_count(type), left = i;
-    for (int k = 0; k < type->ndim; k++) {
-        size_t n = strlen(at);
-        rest /= type->dim[k];
-        snprintf(at + n, sizeof at - n, "%s%lld", k ? ", " : "", (long long)(left / rest));
-        left %= rest;
-    }
+    char at[GP_INDEX_TEXT];
+    gp_index_text(type, (uint64_t)i, at);
     return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' made %s at [%s] of frame %llu of '%s'%s", st->name,
                    is_nan(type->dtype, data, i) ? "a NaN" : "an infinite element", at,
                    (unsigned long long)gp_actor_number(p, f), b->name,

@@ -20,6 +20,9 @@ typedef enum gp_hole {
     GP_NO_HOLE, GP_HOLE_ABSENT, GP_HOLE_DROPPED, GP_HOLE_LATE, GP_HOLE_LOST, GP_HOLE_FULL, GP_HOLE_FAILED, GP_HOLES
 } gp_hole;
 
+/* Frames that are missing in what a sink joins, by why: not those that a stage left out on purpose. */
+typedef struct gp_missing { uint64_t n[GP_HOLES], first; } gp_missing;
+
 static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
 {
     return a > b ? a : b;

@@ -288,7 +288,8 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_actorrt *p = t->actor;
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
-    gp_frame *fr = p->host->view[t->worker].frame;
+    gp_worker_view *wv = &p->host->view[t->worker];
+    gp_frame *fr = wv->frame;
     gp_call call = call_of(t);
     if (fr->index >= p->host->cached)
         return true;
@@ -302,8 +303,10 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     span->cpu = gp_measure_cpu_since(cpu);
     span->end = gp_measure_now(run);
     gp_nvtx_pop(p);
-    if (p->host->view[t->worker].looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_shape(p, fr) < 0)
-        return gp_host_unwritten_look(p, &p->host->view[t->worker], &t->errs);
+    if (wv->keeps && !gp_host_kept_look(p, wv, &t->errs))
+        return false;
+    if (wv->looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_shape(p, fr) < 0)
+        return gp_host_unwritten_look(p, wv, &t->errs);
     return ok;
 }
 
@@ -344,6 +347,12 @@ static void tell_frame(gp_threadrt *t, uint64_t frame)
     }
 }
 
+/* Is the run to end, or does nobody take any more what this stage makes? Else it would end as if it were whole. */
+static bool may_stop(const gp_threadrt *t)
+{
+    return atomic_load(&t->run->level) || atomic_load(&t->run->failed) || (t->actor->source && !gp_actor_is_wanted(t->actor));
+}
+
 /* Makes a failure of what run() should not have done: `fr` is the frame, `ok` what it
  * returned. */
 static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
@@ -351,7 +360,6 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     const gp_stage *st = t->actor->stage;
     gp_status s = fr->status;
     unsigned long long frame = gp_actor_number(t->actor, fr->index);
-    bool stopping = atomic_load(&t->run->level) > 0;
     int o = ok && s == GP_OK ? wrong_shape(t->actor, fr) : -1;
     const gp_buffer *b = o >= 0 ? t->actor->host->port[st->nin + o].ring->buffer : NULL;
     char made[128], most[GP_BOUNDS_TEXT];
@@ -369,10 +377,15 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     } else if ((!ok || s == GP_FAILED) && !t->errs.failed)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' failed in frame %llu and does not say why",
                 st->name, frame);
-    else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
-                    || s < GP_OK || s > GP_LOST || (s == GP_ABSENT && !st->to_rank) || (s == GP_LOST && st->nin))) {
-        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which "
-                "it may not return", st->name, frame, (int)s);
+    else if (ok && s == GP_STOPPED && !may_stop(t)) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_STOPPED, and nobody asked the run to "
+                "stop: %s", st->name, frame, st->nin ? "a frame that it leaves out gets GP_DROP, one that failed GP_FAILED"
+                : "where there are no more frames it is GP_END, and GP_FAILED where they broke off");
+        fr->status = GP_FAILED;
+    } else if (ok && ((s == GP_END && st->nin) || s < GP_OK || s > GP_LOST || (s == GP_ABSENT && !st->to_rank)
+                      || (s == GP_LOST && st->nin))) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d%s, which it may not return", st->name,
+                frame, (int)s, s == GP_END ? " (GP_END)" : s == GP_ABSENT ? " (GP_ABSENT)" : s == GP_LOST ? " (GP_LOST)" : "");
         fr->status = GP_FAILED;
     } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "
@@ -399,6 +412,23 @@ static bool is_of_a_frame(gp_frame *fr, int k)
     return last <= 1;
 }
 
+/* Where frames are joined in a file, nobody sees that one is missing. */
+static void note_missing(gp_actorrt *p, uint64_t f, gp_hole hole)
+{
+    const gp_stage *st = p->stage;
+    gp_missing *m = &p->host->missing;
+    bool joins = st->kind->joins && st->writes && !st->file_each && !st->any_length;
+    if (!joins || gp_is_idle_sink(p->run, st) || hole == GP_NO_HOLE || hole == GP_HOLE_ABSENT || hole == GP_HOLE_DROPPED)
+        return;
+    uint64_t number = gp_actor_number(p, f), all = 0;
+    pthread_mutex_lock(&p->host->lock);
+    for (int i = 0; i < GP_HOLES; i++)
+        all += m->n[i];
+    m->first = all && m->first < number ? m->first : number;
+    m->n[hole]++;
+    pthread_mutex_unlock(&p->host->lock);
+}
+
 /* What became of k frames that were run: how many in a row are done; *there of these
  * are no holes. *failed: the one after them failed for good. *end: there is none. */
 static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bool *end)
@@ -422,6 +452,7 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
         if (*failed || *end || s == GP_AGAIN)
             return i;
         h->hole[fr[i].index % h->window] = (unsigned char)gp_hole_by(s);
+        note_missing(t->actor, fr[i].index, gp_hole_by(s));
         *there += s == GP_OK;
     }
     return k;
@@ -470,6 +501,7 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
     if (h->bytes)
         h->bytes[f % h->window] = 0, h->dated[f % h->window] = false;
     gp_frame_write_hole(p, f, hole);
+    note_missing(p, f, hole);
     h->hole[f % h->window] = (unsigned char)hole;
     return true;
 }
@@ -674,6 +706,29 @@ void gp_host_close(gp_actorrt *p)
     pthread_mutex_unlock(&h->lock);
 }
 
+static void tell_missing(const gp_actorrt *p)
+{
+    static const char *const why[GP_HOLES] = { [GP_HOLE_FAILED] = "failed", [GP_HOLE_LATE] = "late", [GP_HOLE_LOST] = "lost",
+                                               [GP_HOLE_FULL] = "for lack of room" };
+    const gp_stage *st = p->stage;
+    const gp_missing *m = &p->host->missing;
+    const char *file = st->writes ? strrchr(st->writes, '/') : NULL;
+    gp_errs e = { .n = 0 };
+    char text[120] = "";
+    uint64_t all = 0;
+    for (int i = 0; i < GP_HOLES; i++) {
+        size_t n = strlen(text);
+        if (m->n[i])
+            snprintf(text + n, sizeof text - n, "%s%llu %s", all ? ", " : "", (unsigned long long)m->n[i], why[i]);
+        all += m->n[i];
+    }
+    if (all)
+        gp_fail(&e, GP_E_WARN, st->at, "'%s' has no gap where %llu frame%s missing (%s), frame %llu first: frames that have a file "
+                "each (%%05d in its name) keep their numbers", file ? file + 1 : st->writes, (unsigned long long)all, all == 1 ? " is" : "s are",
+                text, (unsigned long long)m->first);
+    gp_run_fail(p->run, &e);
+}
+
 void gp_host_leave(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
@@ -726,6 +781,7 @@ void gp_host_leave(gp_threadrt *t)
     }
     if (first)
         gp_host_waits(p, false);
+    tell_missing(p);
     for (int l = 0; clean && !p->nout && l < run->naccounts; l++)
         gp_account_last(&run->account[l], (int)(p->stage - run->graph->stage), head);
     if (!first)

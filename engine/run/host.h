@@ -1,6 +1,6 @@
 /* host.h - a host stage at run time: for host.c, whose workers take frames and hand
  * them in, worker_view.c, which lays them out for the kind's code, and host_unwritten.c,
- * which looks at what that leaves unwritten. */
+ * which looks at what that leaves unwritten, as host_kept.c does at its inputs. */
 #pragma once
 
 #include "run/run.h"
@@ -13,6 +13,7 @@ typedef struct gp_portrt {     /* of a stage: inputs, then outputs */
 } gp_portrt;
 
 typedef struct gp_host_unwritten gp_host_unwritten;
+typedef struct gp_host_kept gp_host_kept;
 
 struct gp_worker_view {        /* one worker's frames; index 0 is the first laid out */
     uint64_t first;            /* of those that it has taken */
@@ -22,10 +23,12 @@ struct gp_worker_view {        /* one worker's frames; index 0 is the first laid
     gp_numbers *numbers;       /* per frame; NULL: the pipeline lists no metadata */
     bool *partial;             /* per frame: some type is not that of a whole frame */
     gp_host_unwritten *unwritten;  /* per output; NULL: there is nothing to look at any more */
+    gp_host_kept *kept;        /* per input; NULL: likewise */
     uint64_t judged;           /* plus 1: of this frame it was seen whether it is late, which stays so, as a place in a file
                                   may have been reserved for it; 0: of none */
     bool late;                 /* ... it is */
-    bool looks;                /* the frame that is laid out is to be looked at: it is the only one */
+    bool looks, keeps;         /* the outputs of the frame that is laid out are to be looked at, its inputs: it is the only
+                                  one */
 };
 
 typedef struct gp_hostrt {
@@ -50,6 +53,7 @@ typedef struct gp_hostrt {
     uint64_t cached;           /* from this frame on the slots are as they are */
     gp_hist *latency;          /* of a sink in a timed run, or with `latency`, else NULL; with the lock */
     uint64_t late;             /* of a sink: frames that took longer than `latency` allows; likewise */
+    gp_missing missing;        /* of a sink that joins frames in a file; likewise */
 } gp_hostrt;
 
 /* What workers of one stage wait for of one another (host_order.c). */
@@ -87,3 +91,9 @@ void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv);
 bool gp_host_unwritten_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr);
 void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv);
 bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *errs);
+
+/* The same of its inputs, which are to be as they were: keep says how they are. False: they are not. */
+void gp_host_kept_init(gp_actorrt *p, gp_worker_view *wv);
+bool gp_host_kept_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr);
+void gp_host_kept_keep(const gp_actorrt *p, gp_worker_view *wv);
+bool gp_host_kept_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *errs);

@@ -13,6 +13,7 @@ struct gp_host_unwritten {
     gp_pattern pattern;
     int64_t seen;              /* elements: the most that a frame could have that was looked at */
     int64_t most;              /* that this one can have, with the pattern in it; 0: it has no pattern */
+    size_t bytes;              /* ... and the bytes of these: none behind them are its own */
 };
 
 void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv)
@@ -47,12 +48,24 @@ void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv)
     for (int o = 0; o < p->stage->nout; o++) {
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &wv->frame->out[o];
-        u->most = is_due(p, u, v) ? gp_count(&v->type) : 0;
+        u->most = is_due(p, u, v) ? gp_count(&v->type) : 0, u->bytes = gp_bytes(&v->type);
         if (u->most > u->seen || !u->pattern.turn)
             gp_pattern_begin(&u->pattern);
         if (u->most)
             gp_pattern_put(&u->pattern, v->data);
     }
+}
+
+/* A frame that has fewer rows than others lies in a slot that has room for all: there it does no harm, but elsewhere, and
+ * it is a mistake. Rows that run() adds are the frame's. */
+static bool is_behind_kept(const gp_actorrt *p, const gp_host_unwritten *u, const gp_view *v, uint64_t f, gp_errs *errs)
+{
+    const gp_stage *st = p->stage;
+    size_t made = gp_bytes(&v->type), bytes = made > u->bytes ? made : u->bytes;
+    int64_t at = gp_pattern_behind(&u->pattern, v->data, bytes);
+    return at < 0 || gp_fail(errs, GP_E_RUN, st->at, "stage '%s' wrote behind the end of '%s' in frame %llu: byte %lld, and that "
+                             "frame has %zu", st->name, st->out_name[u->pattern.out],
+                             (unsigned long long)gp_actor_number(p, f), (long long)at, bytes);
 }
 
 bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *errs)
@@ -62,6 +75,8 @@ bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *er
     for (int o = 0; o < p->stage->nout; o++) {
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &fr->out[o];
+        if (p->run->pipeline->tried && u->most && !is_behind_kept(p, u, v, fr->index, errs))
+            return false;
         if (u->most && v->type.dim[0]) {
             int r = gp_pattern_look(&u->pattern, v->data, &v->type);
             if (r < 0) {

@@ -59,14 +59,6 @@ static bool has_room(const gp_actorrt *p)
     return made(p) < used + (uint64_t)gp_ring_room(r);
 }
 
-static bool is_wanted(const gp_actorrt *p)
-{
-    bool wanted = false;
-    for (int c = 0; c < p->out[0]->ring->nconsumers; c++)
-        wanted |= !atomic_load(&p->out[0]->consumed[c].closed);
-    return wanted;
-}
-
 /* May frame f of the input be taken now? */
 static bool may_take(const gp_actorrt *p, uint64_t f)
 {
@@ -203,7 +195,7 @@ static bool take(gp_threadrt *t)
 static bool is_over(const gp_actorrt *p)
 {
     uint64_t next = atomic_load(&p->next);
-    return atomic_load(&p->run->level) >= 2 || !is_wanted(p)
+    return atomic_load(&p->run->level) >= 2 || !gp_actor_is_wanted(p)
         || (atomic_load(&p->in[0].ring->end) <= next && made(p) == next);
 }
 
@@ -251,7 +243,7 @@ void gp_leak_thread(gp_threadrt *t)
         gp_actor_pause(p);
         return;
     }
-    bool early = !is_wanted(p) || atomic_load(&p->run->level) >= 2;
+    bool early = !gp_actor_is_wanted(p) || atomic_load(&p->run->level) >= 2;
     p->leak->account->cut = early;
     count_rest(p->leak);
     for (int i = 0; !early && i < p->run->naccounts; i++)

@@ -109,16 +109,24 @@ static void set_state(struct gp_endpoint *e, gp_actorrt *actor, int state)
         eventfd_write(e->fd, 1);
 }
 
-bool gp_endpoints_asked(const gp_pipeline *p, gp_errs *errs)
+bool gp_endpoints_asked(const gp_pipeline *p, bool no_sinks, gp_errs *errs)
 {
     for (int i = 0; i < p->nendpoints; i++) {
         const struct gp_endpoint *e = &p->endpoint[i];
-        if (!e->asked)
+        if (!e->asked && !(no_sinks && e->stage->nin))
             return gp_fail(errs, GP_E_SPEC, e->stage->at, "a program has to %s: see 'gpipe help embed'", e->stage->nin
                            ? "pull the frames of this stage (gp_pipeline_output), and this one does not"
                            : "push frames into this stage (gp_pipeline_input), and this one does not");
     }
     return true;
+}
+
+bool gp_endpoint_is_asked(const gp_pipeline *p, const gp_stage *st)
+{
+    for (int i = 0; i < p->nendpoints; i++)
+        if (p->endpoint[i].stage == st)
+            return p->endpoint[i].asked;
+    return false;
 }
 
 void gp_endpoints_begin(gp_pipeline *p)
@@ -173,11 +181,11 @@ void gp_loans_begin(gp_run *run)
     for (int i = 0; i < pipeline->nendpoints; i++) {
         struct gp_endpoint *e = &pipeline->endpoint[i];
         gp_actorrt *p = actor_of(run, e);
-        for (int w = 0; w < p->nthreads; w++)
+        for (int w = 0; p->on_loan && w < p->nthreads; w++)
             gp_thread_doing(&p->thread[w], GP_DOING_IDLE, atomic_load(&p->next));
         pthread_mutex_lock(&e->lock);
         gp_eventcount_set_fd(&p->changed, atomic_load(&e->fd));
-        set_state(e, p, RUNS);
+        set_state(e, p->on_loan ? p : NULL, p->on_loan ? RUNS : OVER);
         if (atomic_load(&e->closed))
             close_stage(p);
         pthread_mutex_unlock(&e->lock);

@@ -227,26 +227,47 @@ int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is)
     return lost ? -1 : !c->same;
 }
 
-/* "[1, 13]": the index of element e. */
-static void index_text(const gp_pattern *c, uint64_t e, char text[GP_MAXDIM * 24])
+int64_t gp_pattern_behind(const gp_pattern *c, const void *data, size_t from)
 {
-    uint64_t n = (uint64_t)gp_count(&c->is), at = e / (gp_bytes(&c->is) / c->size / n);
-    int used = 0;
-    for (int d = 0; d < c->is.ndim; d++) {
-        n /= (uint64_t)c->is.dim[d];
-        used += snprintf(text + used, (size_t)(GP_MAXDIM * 24 - used), "%s%llu", d ? ", " : "",
-                         (unsigned long long)(at / n));
-        at %= n;
+    block b;
+    for (int i = 0; i < c->nsamples; i++) {
+        size_t begin = c->sample[i].from * c->size, bytes = c->sample[i].n * c->size;
+        const unsigned char *is = (const unsigned char *)data + c->sample[i].at * c->size;
+        for (size_t j = from > begin ? from - begin : 0; j < bytes; j++) {
+            if (j % BLOCK == 0 || begin + j == from)
+                pattern(&b, j / BLOCK, i, c->turn);
+            if (is[j] != b.u8[j % BLOCK])
+                return (int64_t)(begin + j);
+        }
     }
+    return -1;
+}
+
+void gp_index_text(const gp_type *t, uint64_t e, char text[GP_INDEX_TEXT])
+{
+    uint64_t n = (uint64_t)gp_count(t);
+    int used = 0;
+    *text = 0;
+    for (int d = 0; d < t->ndim; d++) {
+        n /= (uint64_t)t->dim[d];
+        used += snprintf(text + used, (size_t)(GP_INDEX_TEXT - used), "%s%llu", d ? ", " : "", (unsigned long long)(e / n));
+        e %= n;
+    }
+}
+
+/* The same of an element as patterns have them. */
+static void part_text(const gp_pattern *c, uint64_t e, char text[GP_INDEX_TEXT])
+{
+    gp_index_text(&c->is, e / (gp_bytes(&c->is) / c->size / (uint64_t)gp_count(&c->is)), text);
 }
 
 void gp_pattern_fail(const gp_pattern *c, uint64_t f, const char *base, const char *how, gp_errs *errs)
 {
     const gp_stage *st = c->stage;
-    char index[GP_MAXDIM * 24] = "", which[GP_MAXDIM * 24 + 60] = "", before[40] = "";
+    char index[GP_INDEX_TEXT] = "", which[GP_INDEX_TEXT + 60] = "", before[40] = "";
     double chance = c->same && !c->frames ? 0 : by_chance(c);
     const gp_edge *edge = chance < NONE || are_too_long(c) ? NULL : too_many_edge(c);
-    index_text(c, chance < NONE ? c->first : edge ? edge->first : c->begin, index);
+    part_text(c, chance < NONE ? c->first : edge ? edge->first : c->begin, index);
     if (chance < NONE || edge || are_too_long(c))
         snprintf(which, sizeof which, ", such as [%s]%s", index, base);
     if (c->frames && c->turn > 1)

@@ -5,7 +5,10 @@
 
 #include "run/run.h"
 
-enum { GP_SAMPLES = 16 };
+enum { GP_SAMPLES = 16, GP_INDEX_TEXT = GP_MAXDIM * 24 };
+
+/* "1, 13": the index of element e of a frame. */
+void gp_index_text(const gp_type *t, uint64_t e, char text[GP_INDEX_TEXT]);
 
 /* Elements [from, from + n) of a frame; `at`, an element too, in the memory that has the pattern; from `bit` on in
  * gp_pattern.same. */
@@ -51,6 +54,9 @@ void gp_pattern_put(const gp_pattern *c, void *data);
  * most that by chance cannot be told; -1: not all of them; 0: the stage has to compute the frame again, or another
  * frame, over the next pattern. */
 int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is);
+
+/* The first byte at or behind `from` that has not the pattern which was put last, and was not looked at yet; -1: all have. */
+int64_t gp_pattern_behind(const gp_pattern *c, const void *data, size_t from);
 
 /* After -1: adds the error, about frame f. `base`: "", or what indices count from; `how` all can be written. */
 void gp_pattern_fail(const gp_pattern *c, uint64_t f, const char *base, const char *how, gp_errs *errs);

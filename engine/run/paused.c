@@ -246,6 +246,8 @@ static void keep_actor(gp_actorrt *p, gp_held_actor *h)
     h->over = !atomic_load(&p->paused), h->flushed = atomic_load(&p->flushed);
     if (p->seg)
         h->gathered = p->seg->gathered;
+    if (p->host)
+        h->missing = p->host->missing;
 }
 
 static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
@@ -402,6 +404,7 @@ static void take_actor(gp_actorrt *p, const gp_held_actor *h)
     if (p->host) {
         atomic_store(&p->host->head, h->next);
         atomic_store(&p->host->ended, h->over);
+        p->host->missing = h->missing;
     } else {
         atomic_store(&p->seg->reaped, h->next);
         p->seg->gathered = h->gathered;

@@ -31,6 +31,7 @@ typedef struct gp_held_actor {
     uint64_t next;
     unsigned long long frames, bytes, dropped;
     bool over, flushed;
+    gp_missing missing;
     gp_gathered gathered;
 } gp_held_actor;
 

@@ -75,8 +75,10 @@ void gp_pipeline_open_stop(gp_pipeline *p);
 /* loan.c: made when the pipeline is, without memory to p->arena.oom; true. */
 bool gp_endpoints_make(gp_pipeline *p);
 void gp_endpoints_free(gp_pipeline *p);
-/* False, with an error: the program has not asked for one of them, so that a run could not go on. */
-bool gp_endpoints_asked(const gp_pipeline *p, gp_errs *errs);
+/* False, with an error: the program has not asked for one of them, so that a run could not go on. Outputs that nobody asked
+ * for are sinks as others are, where these do nothing (gp_run_options.no_sinks). */
+bool gp_endpoints_asked(const gp_pipeline *p, bool no_sinks, gp_errs *errs);
+bool gp_endpoint_is_asked(const gp_pipeline *p, const gp_stage *st);
 /* From _begin on the program waits for a run; from _end on, if there was none, it does not. */
 void gp_endpoints_begin(gp_pipeline *p);
 void gp_endpoints_end(gp_pipeline *p);

@@ -237,7 +237,7 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
         return gp_fail(errs, GP_E_RUN, (gp_loc){ .file = p->graph->file }, "this pipeline has a run of its own");
     gp_pipeline_open_stop(p);
     gp_pipeline_drop_prepared(p);
-    if (gp_endpoints_asked(p, errs) && gp_paused_fits(p, from, errs) && is_set_up(p, from) && may_pause(from, errs)
+    if (gp_endpoints_asked(p, false, errs) && gp_paused_fits(p, from, errs) && is_set_up(p, from) && may_pause(from, errs)
         && (!can_prepare(p, from) || prepare(p, from, o, errs))
         && reserve(p, from, true, errs)
         && (!o || !o->pause || o->pause(o->pause_arg)) && pause_at_once(p, from))

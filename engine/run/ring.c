@@ -419,18 +419,24 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
     pthread_mutex_unlock(&run->lock);
 }
 
+bool gp_actor_is_wanted(const gp_actorrt *p)
+{
+    bool open = !p->nout;
+    for (int o = 0; o < p->nout; o++)
+        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
+            open |= !atomic_load(&p->out[o]->consumed[c].closed);
+    return open;
+}
+
 /* Has an input ended after `next` firings, or does nobody want what they make? Else it has no reason to end. */
 static bool has_come_to_end(const gp_actorrt *p, uint64_t next)
 {
-    bool ended = !p->nin, wanted = !p->nout;
+    bool ended = !p->nin;
     for (int i = 0; i < p->nin; i++) {
         uint64_t end = atomic_load(&p->in[i].ring->end);
         ended |= end != GP_UNKNOWN && (p->regroup ? firings_in_all(p, end) : end) <= next;
     }
-    for (int o = 0; o < p->nout; o++)
-        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
-            wanted |= !atomic_load(&p->out[o]->consumed[c].closed);
-    return ended || !wanted;
+    return ended || !gp_actor_is_wanted(p);
 }
 
 /* Before sinks behind it end, and files get their names: frames that are lost are no end. */

@@ -460,12 +460,12 @@ static void close_stop(gp_pipeline *p)
 }
 
 /* `runs`: under p, not under one that goes on from it. */
-static bool begin(gp_pipeline *p, bool runs, gp_errs *errs)
+static bool begin(gp_pipeline *p, bool runs, const gp_run_options *o, gp_errs *errs)
 {
     if (atomic_exchange(&p->running, true))
         return gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one run at a "
                        "time");
-    if (runs && !gp_endpoints_asked(p, errs)) {
+    if (runs && !gp_endpoints_asked(p, o && o->no_sinks, errs)) {
         atomic_store(&p->running, false);
         return false;
     }
@@ -516,7 +516,7 @@ static gp_outcome run_begun(gp_pipeline *p, const gp_run_options *o, gp_errs *er
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
     GP_C_LOCALE;
-    if (!begin(p, true, errs))
+    if (!begin(p, true, o, errs))
         return GP_ERROR;
     atomic_store(&p->pause, false);
     return run_begun(p, o, errs);
@@ -532,7 +532,7 @@ static void *run_main(void *pipeline)
 bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
     GP_C_LOCALE;
-    if (!begin(p, true, errs))
+    if (!begin(p, true, o, errs))
         return false;
     atomic_store(&p->pause, false);
     atomic_store(&p->waited, false);
@@ -582,9 +582,9 @@ gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_opt
     GP_C_LOCALE;
     int level = 0;
     gp_outcome outcome = GP_ERROR;
-    if (!begin(p, true, errs))
+    if (!begin(p, true, o, errs))
         return GP_ERROR;
-    if (p != from && !begin(from, false, errs)) {
+    if (p != from && !begin(from, false, o, errs)) {
         gp_endpoints_end(p);
         atomic_store(&p->running, false);
         return GP_ERROR;

@@ -315,6 +315,8 @@ void gp_actor_complete(gp_actorrt *p, uint64_t first, int n);
 /* No frame from `end` on will come; the actor takes no more. `early`: it ended by
  * itself, or at the end of one input of several. */
 void gp_actor_end(gp_actorrt *p, uint64_t end, bool early);
+/* Does anybody still take what it makes? */
+bool gp_actor_is_wanted(const gp_actorrt *p);
 
 /* paused.c: the actor has left, PAUSED. */
 void gp_actor_pause(gp_actorrt *p);
@@ -626,6 +628,9 @@ bool gp_watch_set_up(gp_run *run);
 void gp_stall_note(gp_run *run, int64_t now);
 /* Nothing has moved for ns. Adds the error and its lines. */
 void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs);
+/* " (plug-in NAME VERSION)": who wrote a stage may be another than who wrote the pipeline. "": it is of no plug-in. */
+typedef struct gp_plugin_text { char text[120]; } gp_plugin_text;
+gp_plugin_text gp_plugin_of(const gp_stage *s);
 /* The same before frame 0. False: just now it went on. */
 bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
 /* Warns of who has been busy for at least ns and so holds up the end; _early: before frame 0.

@@ -128,10 +128,7 @@ static gp_ns_text span(int64_t ns)
 #define SPAN(ns) span(ns).text
 #define ULL(x) ((unsigned long long)(x))
 
-/* Who wrote a stage that does not end may be another than who wrote the pipeline. */
-typedef struct gp_plugin_text { char text[120]; } gp_plugin_text;
-
-static gp_plugin_text plugin_text(const gp_stage *s)
+gp_plugin_text gp_plugin_of(const gp_stage *s)
 {
     gp_plugin_text t = { "" };
     if (s && s->plugin)
@@ -139,7 +136,7 @@ static gp_plugin_text plugin_text(const gp_stage *s)
     return t;
 }
 
-#define PLUGIN(p) plugin_text((p)->kind == GP_ACTOR_HOST ? (p)->stage : NULL).text
+#define PLUGIN(p) gp_plugin_of((p)->kind == GP_ACTOR_HOST ? (p)->stage : NULL).text
 
 /* `doing`: say what it is at. */
 static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
@@ -369,7 +366,7 @@ static bool early(gp_run *run, gp_code code, const char *begin, gp_errs *errs)
     else if (st && st->prologue)
         gp_fail(errs, code, st->at, "%sstage '%s', which runs once, before frame 0, is not done", begin, st->name);
     else if (st)
-        gp_fail(errs, code, st->at, "%sstage '%s'%s is still %s%s", begin, st->name, plugin_text(st).text,
+        gp_fail(errs, code, st->at, "%sstage '%s'%s is still %s%s", begin, st->name, gp_plugin_of(st).text,
                 atomic_load(&run->breaks_off) ? "in its finish" : "being opened",
                 gp_thread_is(atomic_load(&run->set_up_tid), doing));
     return p || st;

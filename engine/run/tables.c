@@ -122,7 +122,7 @@ static void make_actor(gp_run *run, int index)
     const gp_stage *st = gp_actor_stage(p, &at);
     if (st->regroups)
         p->regroup = &st->regroup, p->gathers = st->kind->emit;
-    p->shared = st->shared, p->on_loan = st->kind->on_loan;
+    p->shared = st->shared, p->on_loan = st->kind->on_loan && !(gp_is_idle_sink(run, st) && !gp_endpoint_is_asked(run->pipeline, st));
     p->together = run->graph->ranks > 1 && (st->kind->collective || gp_run_joins(run, st));
     p->elsewhere = st->only && st->only != run->graph->rank + 1;
     p->priority = p->segment ? p->segment->priority : st->priority;

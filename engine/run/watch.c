@@ -27,16 +27,6 @@ void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
 
 /* ---- waits of sources ------------------------------------------------ */
 
-/* Does anybody still take what the source makes? */
-static bool wanted(const gp_actorrt *p)
-{
-    bool open = !p->nout;
-    for (int o = 0; o < p->nout; o++)
-        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
-            open |= !atomic_load(&p->out[o]->consumed[c].closed);
-    return open;
-}
-
 /* Until `fd` (or -1) can be read, or t_ns (or -1) is reached. */
 static bool source_wait(gp_call *c, int fd, int64_t t_ns)
 {
@@ -48,7 +38,7 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
 
     atomic_store(&t->actor->outside, true);
     atomic_store(&t->doing, GP_DOING_IDLE);
-    while (!atomic_load(&t->run->level) && wanted(t->actor)) {
+    while (!atomic_load(&t->run->level) && gp_actor_is_wanted(t->actor)) {
         int64_t ns = TICK_MS * 1000000LL;  /* a failed run does not write to stop_fd */
         if (t_ns >= 0) {
             int64_t left = t_ns - gp_now_ns();
@@ -323,6 +313,18 @@ static void tell_slow(gp_run *run, const gp_watcher *w)
         o->held_up(o->held_up_arg, false, &e);
 }
 
+/* As who asked for the end would do who does not wait any more. */
+static bool stop_late(gp_run *run, const gp_watcher *w, int64_t ns)
+{
+    gp_errs e = { .n = 0 };
+    gp_fail(&e, GP_E_WARN, (gp_loc){ .file = run->graph->file }, "the run has gone on for %lld s since it was to end, and is "
+            "stopped at once", (long long)((ns + 500000000) / 1000000000));
+    gp_run_fail(run, &e);
+    bool told = tell_who(run, w, false);
+    gp_cancel(run->pipeline, 2);
+    return told;
+}
+
 static bool watch(gp_run *run, const gp_watcher *w)
 {
     int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, ends = 0, stopped = 0, left = now;
@@ -360,6 +362,8 @@ static bool watch(gp_run *run, const gp_watcher *w)
             ends = now;
         if (level == 1 && !told_early && now - ends > LONG_MS * 1000000LL)
             told_early = tell_who(run, w, true);
+        if (level == 1 && run->options.stop_ns && now - ends > run->options.stop_ns)
+            told = stop_late(run, w, now - ends);
         if (!level && now - moved < stall / 2)         /* else it is a stall, if it goes on so */
             tell_slow(run, w);
         told = told || (asked >= 2 && tell_who(run, w, false));

@@ -25,6 +25,7 @@ void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
         wv->partial[j] = true;          /* nothing is in its views yet */
     }
     gp_host_unwritten_init(p, wv);
+    gp_host_kept_init(p, wv);
 }
 
 /* ---- laying out ------------------------------------------------------ */
@@ -182,21 +183,24 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
     for (int i = 0; absent && i < p->stage->nin; i++)
         wv->frame->in[i].data = NULL;
     lay_out_outputs(p, wv, first, n);
-    wv->looks = false;
-    plain = !wv->unwritten && !memchr(wv->partial, true, (size_t)n);
+    wv->looks = wv->keeps = false;
+    plain = !wv->unwritten && !wv->kept && !memchr(wv->partial, true, (size_t)n);
     for (int j = 0; !plain && j < n; j++) {
         if (wv->partial[j] && !gp_frame_set_partial(p, &wv->frame[j], errs)) {
             if (j)
                 *errs = (gp_errs){ .at = errs->at };   /* its turn comes after these */
             return j;
         }
-        if (wv->unwritten && gp_host_unwritten_asks(p, wv, &wv->frame[j])) {
-            if (j)
-                return j;
-            gp_host_unwritten_fill(p, wv);
-            wv->looks = true;
+        bool asks = wv->unwritten && gp_host_unwritten_asks(p, wv, &wv->frame[j]);
+        bool keeps = wv->kept && gp_host_kept_asks(p, wv, &wv->frame[j]);
+        if ((asks || keeps) && j)
+            return j;
+        if (asks)
+            gp_host_unwritten_fill(p, wv), wv->looks = true;
+        if (keeps)
+            gp_host_kept_keep(p, wv), wv->keeps = true;
+        if (asks || keeps)
             return 1;
-        }
     }
     return n;
 }

@@ -347,7 +347,7 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int mo
     pthread_mutex_lock(&r->lock);
     while (due(r) + r->ranks <= f->index && r->over > f->index)
         pthread_cond_wait(&r->turn, &r->lock);
-    gp_status s = r->over <= f->index ? GP_STOPPED : GP_OK;
+    gp_status s = r->over <= f->index ? GP_END : GP_OK;
     gp_filemeta none = w->said;
     for (bool found = s != GP_OK; !found;) {
         w->said = none, *w->fault = 0;

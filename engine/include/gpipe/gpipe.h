@@ -204,7 +204,8 @@ typedef struct gp_replaced {
 void gp_replaced_warn(const gp_replaced *r, gp_errs *errs);    /* adds the warning of it */
 
 typedef struct gp_run_options {
-    bool poison;           /* fill every slot before each use: with NaN, integers with bytes 0xa5 */
+    bool poison;           /* fill every slot before each use: with NaN, integers with bytes 0xa5; and a stage on the host that
+                              changes an input is an error, in each frame (of plug-ins the first ones are always looked at) */
     bool isolate;          /* one frame in flight, a wait after every stage */
     bool timed;            /* measure latencies, busy times and waits */
     bool stamped;          /* timed, and the device says when it did what */
@@ -245,6 +246,8 @@ typedef struct gp_run_options {
      * (`ends`). Else for each frame with which a stage is at work for longer than `stall_timeout`. */
     void (*held_up)(void *arg, bool ends, const gp_errs *who);
     void *held_up_arg;
+    int64_t stop_ns;       /* so long may a run go on that is to end, as it was cancelled (level 1) or has failed: then it is
+                              cancelled as by level 2, with a warning; 0: however long its stages take */
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */
@@ -492,9 +495,9 @@ void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made; `k
  * its inputs, which may be shorter in axis 0 and have times and numbers, and gives those that its outputs made, without
  * holes, with `each`, `number` and `time_ns`. out[i].n is how many are wanted, at most; 0: all, of a source up to 256
  * MiB; out[i].keys are those whose numbers are wanted, in `meta`. The keys of all ports are listed for the stage. What
- * a stage on the host writes behind the end of a frame is an error (of kernels 'gpipe run --check-kernels' says that),
- * and so are elements that it leaves unwritten in any frame, each of which run() then gets alone, and more frames than
- * a source's shape() says. False, with an error, and without any frame, where it does not compile, or fails. Messages
+ * a stage on the host writes into an input, or behind the end of a frame (of kernels 'gpipe run --check-kernels' says
+ * that), is an error, and so are elements that it leaves unwritten in any frame, each of which run() then gets alone, and
+ * more frames than a source's shape() says. False, with an error, and without any frame, where it does not compile, or fails. Messages
  * are of a file "stage", in whose first line the stage is. The registry has gpipe's own kinds, too. */
 bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
                   gp_frames *out, int nout, gp_errs *errs);

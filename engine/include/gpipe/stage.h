@@ -494,7 +494,8 @@ typedef enum gp_status {
     GP_FAILED,      /* an error was added to call->errs */
     GP_END,         /* of a source: there is no such frame, nor a later one */
     GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping; of any
-                       stage: gp_cancelled() did, and the frame is not done */
+                       stage: gp_cancelled() did, and the frame is not done. An error
+                       where nobody asked the run to stop */
     GP_AGAIN,       /* of a stage with one worker, or that says at_once, never of the
                        first frame of a call: this frame and those after it are not
                        done yet; those before it are, then run() is called again */

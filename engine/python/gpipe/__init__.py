@@ -706,13 +706,14 @@ class Pipeline:
 
     vars, settings: as {"sigma": 2} and {"depth": 8, "stages.blur.workers": 2}, in place of what the file says. text:
     of the pipeline, in place of a file; paths in it are relative to the current folder. measure: times are taken, for
-    report().
+    report(). check_finite: a frame with a NaN or an infinite element fails in the stage that made it, and the Error names
+    the stage, the frame and the element; each frame is looked at, which takes time.
 
     A block that is left early, by 'break', an exception or Ctrl-C, stops the sources; what they have made goes through
     the pipeline, and what then comes out of outputs is thrown away, unless another thread pulls it."""
 
     def __init__(self, file: Any = None, *, text: Optional[str] = None, vars: Optional[Mapping[str, Any]] = None,
-                 settings: Optional[Mapping[str, Any]] = None, measure: bool = False):
+                 settings: Optional[Mapping[str, Any]] = None, measure: bool = False, check_finite: bool = False):
         if (file is None) == (text is None):
             raise TypeError("name a file, or give the text of a pipeline: text=...")
         self._file = "pipeline" if file is None else file
@@ -729,7 +730,8 @@ class Pipeline:
         _warn(self._plan.warnings)                     # compiled, it has no errors
         ref = weakref.ref(self)
         self._held_up = ffi.callback("void(void *, bool, gp_errs *)", lambda _, ends, who: ref()._note_held_up(who))
-        self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure, "held_up": self._held_up})
+        self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure, "check_finite": check_finite,
+                                                        "held_up": self._held_up})
         self._names, self._open, self._lock = {}, set(), threading.Condition()
         self._thread = self._next = self._outcome = None
         self._retuned = threading.Event()              # Ctrl-C in join() has CPython 3.11 take a thread for ended
@@ -996,11 +998,12 @@ class Pipeline:
 
 
 def run(file: Any = None, *, text: Optional[str] = None, vars: Optional[Mapping[str, Any]] = None,
-        settings: Optional[Mapping[str, Any]] = None, frames: Optional[Iterable[Any]] = None) -> Iterator[Frame]:
+        settings: Optional[Mapping[str, Any]] = None, frames: Optional[Iterable[Any]] = None,
+        check_finite: bool = False) -> Iterator[Frame]:
     """Runs a pipeline, and gives the frames of its one output. `frames` are for its one input, as Input.push() takes
     them: the next one is asked for when there is room, on this thread, while the pipeline works. It runs as results are
     asked for; one without an output has run when this returns. Its other arguments are those of Pipeline."""
-    p = Pipeline(file, text=text, vars=vars, settings=settings)
+    p = Pipeline(file, text=text, vars=vars, settings=settings, check_finite=check_finite)
     if len(p.inputs) > 1 or len(p.outputs) > 1:
         raise ValueError("gpipe.run() is for one input and one output; this pipeline has "
                          f"{', '.join(map(repr, p._ports()))}: use gpipe.Pipeline")
