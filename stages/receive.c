@@ -164,11 +164,10 @@ static void follow(struct receiver *r, const struct opts *o)
     const gp_wire *w = &r->wire;
     struct one *s = find_sender(r, o);
     s->heard = r->messages;
-    if (s->numbered && w->numbered && w->frame < s->next) {
+    bool follows = s->numbered && w->numbered;
+    if (follows && (w->frame < s->next || w->frame - s->next > LOST_MOST)) {
         r->anew++;
-    } else if (s->numbered && w->numbered && w->frame - s->next > LOST_MOST) {
-        r->anew++;
-    } else if (s->numbered && w->numbered && o->missing == HOLE) {
+    } else if (follows && o->missing == HOLE) {
         uint64_t missing = w->frame - s->next;
         r->dropped = w->dropped < missing ? w->dropped : missing;
         r->lost = missing - r->dropped;
@@ -204,8 +203,8 @@ static gp_status next_message(struct receiver *r, gp_call *c, const gp_frame *f,
     if (o->topic && !is_text(&r->part[0], o->topic))
         return GP_DROP;                /* one that only begins so */
     if (!understand(r, c, why)) {
-        gp_fail(c->errs, GP_E_RUN, o->where.at, "stage '%s', frame %llu: message %llu %s", c->name, (unsigned long long)f->index,
-                (unsigned long long)r->messages, why);
+        gp_fail(c->errs, GP_E_RUN, o->where.at, "stage '%s', frame %llu: message %llu %s", c->name,
+                (unsigned long long)f->index, (unsigned long long)r->messages, why);
         return GP_FAILED;
     }
     follow(r, o);
