@@ -420,6 +420,8 @@ static bool run(gp_call *c, gp_frame *f, int n)
     for (int i = 0; i < n; i++, bytes += r->bytes) {
         f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
             : bytes >= GP_RUN_BYTES ? GP_AGAIN : make(r, c, &f[i], i == 0);
+        if (f[i].status == GP_FAILED && i + 1 < n)
+            f[i + 1].status = GP_AGAIN;            /* the others are not done */
         if (f[i].status != GP_OK && f[i].status != GP_LOST)
             break;
     }

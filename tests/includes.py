@@ -27,7 +27,7 @@ MAY = {
     "engine/ranks": ["base", "report", "mpi"],
     "engine/cli": ["base", "report", "simulate", "draw", "ranks"],
     "stages": ["base", "kernels", "stages/collective", "stages/decode", "stages/expr", "stages/fft", "stages/format", "stages/kernel",
-               "stages/lua", "stages/matmul", "stages/onnx", "stages/read", "stages/write", "lua"],
+               "stages/lua", "stages/matmul", "stages/onnx", "stages/read", "stages/write", "stages/zmq", "lua"],
     "stages/collective": ["base", "stages/format"],
     "stages/decode": ["base", "stages/format"],
     "stages/fft": ["base", "stages/format"],
@@ -39,6 +39,7 @@ MAY = {
     "stages/onnx": ["base"],
     "stages/read": ["base", "stages/format"],
     "stages/write": ["base", "stages/format"],
+    "stages/zmq": ["base", "stages/format"],
     "lua": ["base"],
     "kernels": ["base", "cpu"],
 }

@@ -78,6 +78,19 @@ static bool string(scan *s, char *out, size_t cap)
     return true;
 }
 
+static bool has_order(const char *d)
+{
+    return *d == '<' || *d == '>' || *d == '|' || *d == '=';
+}
+
+static gp_dtype dtype_of(const char *code)
+{
+    for (int i = 0; i < NCODES; i++)
+        if (!strcmp(codes[i].code, code))
+            return codes[i].dtype;
+    return GP_NO_DTYPE;
+}
+
 static bool parse_descr(scan *s, gp_type *t, bool *big)
 {
     char d[32];
@@ -87,11 +100,8 @@ static bool parse_descr(scan *s, gp_type *t, bool *big)
     if (!string(s, d, sizeof d))
         return bad(s, "'descr' is not a short string");
 
-    bool order = d[0] == '<' || d[0] == '>' || d[0] == '|' || d[0] == '=';
-    const char *code = d + order;
-    for (int i = 0; i < NCODES; i++)
-        if (!strcmp(codes[i].code, code))
-            t->dtype = codes[i].dtype;
+    const char *code = d + has_order(d);
+    t->dtype = dtype_of(code);
     if (!t->dtype) {
         const char *what = *code == 'O' ? "Python objects"
                          : *code == 'S' || *code == 'U' || *code == 'a' ? "strings"
@@ -251,4 +261,27 @@ size_t gp_npy_header(const gp_type *type, char *buf, size_t cap)
     memset(buf + 10 + n, ' ', total - 10 - n);
     buf[total - 1] = '\n';
     return total;
+}
+
+char *gp_numpy_name(gp_dtype t, char to[GP_NUMPY_NAME])
+{
+    const char *name = gp_dtype_name(t);
+    snprintf(to, GP_NUMPY_NAME, "%s%s", *name == 'u' ? "uint" : *name == 'i' ? "int" : *name == 'f' ? "float" : "complex",
+             name + 1);
+    return to;
+}
+
+gp_dtype gp_numpy_dtype(const char *name, bool *big)
+{
+    char is[GP_NUMPY_NAME];
+    *big = false;
+    if (has_order(name)) {
+        gp_dtype t = dtype_of(name + 1);
+        *big = *name == '>' && t && gp_dtype_size(t) > 1;
+        return t;
+    }
+    for (int t = GP_NO_DTYPE + 1; t < GP_NDTYPES; t++)
+        if (!strcmp(gp_numpy_name((gp_dtype)t, is), name))
+            return (gp_dtype)t;
+    return strcmp(name, "bool") ? GP_NO_DTYPE : GP_U8;
 }

@@ -24,3 +24,10 @@ bool gp_npy_parse_any(const char *head, size_t n, gp_type *type, size_t *data_of
  * depend on dim[0], so that it can be written again in place when the number of
  * rows is known. Returns the length, or 0 when `cap` is too small. */
 size_t gp_npy_header(const gp_type *type, char *buf, size_t cap);
+
+/* The type that NumPy calls so: as str(a.dtype) does, "float32", or as a header, "<f4". GP_NO_DTYPE: gpipe has none of
+ * that name, which "u8" is, too, as it is another type in NumPy. Whether its elements are big-endian is in *big. */
+gp_dtype gp_numpy_dtype(const char *name, bool *big);
+/* "float32", in `to`, which it returns. */
+enum { GP_NUMPY_NAME = 16 };
+char *gp_numpy_name(gp_dtype t, char to[GP_NUMPY_NAME]);

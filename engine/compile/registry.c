@@ -189,8 +189,8 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has reads_device, and not fills_device", k->name);
     if (k->collective && !k->run)
         return BAD("kind '%s' is collective, but has no run()", k->name);
-    if (k->skipped && !k->collective && !k->joins)
-        return BAD("kind '%s' has skipped(), but is not collective, and has no joins", k->name);
+    if (k->skipped && !k->collective && (!k->run || (k->out && k->out[0].name)))
+        return BAD("kind '%s' has skipped(), but is neither collective nor a sink with run()", k->name);
     if (k->on_device && (!k->run || !k->record || k->elementwise))
         return BAD("kind '%s' has on_device(), but not run() and record(), or is elementwise", k->name);
     if (k->on_loan && (!k->run || k->record || (k->in && k->out) || !(is_one(k->in) || is_one(k->out))))

@@ -489,10 +489,13 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
         return false;
     if (!hole)
         hole = GP_HOLE_FAILED;
-    if (p->together && hole != GP_HOLE_ABSENT && p->stage->kind->skipped && !gp_is_idle_sink(p->run, p->stage)) {
+    const gp_kind *k = p->stage->kind;
+    bool alone = !k->collective && !k->joins;
+    if ((p->together || alone) && hole != GP_HOLE_ABSENT && k->skipped && !gp_is_idle_sink(p->run, p->stage)) {
         gp_call call = call_of(t);     /* it may wait for other ranks, which counts as idle: a part of what it is busy */
+        call.hole = hole == GP_HOLE_LOST ? GP_LOST : hole == GP_HOLE_FAILED ? GP_FAILED : GP_DROP;
         gp_interval span = { .start = gp_measure_now(p->run) };
-        bool ok = p->stage->kind->skipped(&call, gp_actor_number(p, f));
+        bool ok = k->skipped(&call, gp_actor_number(p, f));
         span.end = gp_measure_now(p->run);
         gp_measure_work(t, span, f, 0);
         if (!ok)

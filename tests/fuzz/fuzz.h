@@ -21,7 +21,7 @@ typedef struct fuzz_harness {
 } fuzz_harness;
 
 extern const fuzz_harness fuzz_cu, fuzz_edit, fuzz_expr, fuzz_jpeg, fuzz_lua, fuzz_npy, fuzz_npz, fuzz_onnx,
-                          fuzz_png, fuzz_pnm, fuzz_report, fuzz_set, fuzz_text_rows, fuzz_tiff, fuzz_top, fuzz_y4m,
+                          fuzz_png, fuzz_pnm, fuzz_report, fuzz_set, fuzz_text_rows, fuzz_tiff, fuzz_top, fuzz_wire, fuzz_y4m,
                           fuzz_yaml;
 extern const fuzz_harness *const fuzz_all[];       /* ends with NULL */
 const fuzz_harness *fuzz_find(const char *name);   /* NULL: there is none */

@@ -527,6 +527,7 @@ typedef struct gp_call {
     gp_errs *errs;         /* this worker's own; allocates nothing. Warnings are told when
                               the run is over, or with an error */
     void *ctx;             /* the engine's */
+    gp_status hole;        /* in skipped(), what the frame is: GP_LOST, GP_FAILED, or else GP_DROP */
 } gp_call;
 
 /* For sources, and sinks that wait for somebody to take what they write: wait until
@@ -861,9 +862,10 @@ typedef struct gp_kind {
 
     /* A collective kind: its shape() may say to_rank or from_rank, see gp_shape. */
     bool one_rank;
-    /* For a collective kind, or one that joins: frame `index` (gp_frame.index) is a hole, which run() does not see.
-     * Called in its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather().
-     * False after an error. */
+    /* Optional, of a sink on the host, and of a collective kind: frame `index` (gp_frame.index) is a hole, which run()
+     * does not see. Called in its turn, by the worker that would have run it; of one that is collective, or joins, only
+     * among ranks, so that others need not wait to learn that it does not come: it may call gp_gather(). False after an
+     * error. */
     bool (*skipped)(gp_call *, uint64_t index);
     /* Its shape() may say so, see gp_shape. */
     bool by_place, of_none;
