@@ -1,4 +1,5 @@
 /* test_borders.c - which casts run on the host, so that the smaller type crosses, and how many bytes then do. */
+#include "compile/plan.h"
 #include "pipe.h"
 
 #define X(dtype) "buffers: {x: {dtype: " dtype ", shape: [16, 16]}}\nstages:\n  - {use: generate, frames: 4, out: x}\n"

@@ -1,6 +1,7 @@
 /* test_machine.c - what gpipe takes the machine for. */
 #include <sched.h>
 #include <sys/resource.h>
+#include "device/backend.h"
 #include "api/machine_file.h"
 #include "base/memfile.h"
 #include "device/machine.h"

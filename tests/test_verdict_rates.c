@@ -39,7 +39,7 @@ static const verdict_case cases[] = {
       .actor = { { "scale", .out = 80, .launches = 100, .ms = 5 }, { "window", .in = 90, .launches = 10, .ms = 1 } },
       .buffer = { { "scale", "window", 3.4 } }, .engine = { { 50, 25 }, { 0, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale", .text = "as far as can be told", NONE },
-    { "around a segment", "buffers: {g: {dtype: f32, shape: [16, 1024]}}\nstages:\n" SOURCE
+    { "around a segment", "buffers: {g: {dtype: f32, shape: [16, 65536]}}\nstages:\n" SOURCE
       "  - {use: split, out: rows}\n  - {use: scale, a: 2}\n  - {use: group, frames: 4}\n" END, .cuda = true,
       .actor = { { "split", .busy = 10, .out = 80 }, { "scale", .out = 70, .in = 12 }, { "group", .in = 95 } },
       .buffer = { { "rows", "scale", 47 }, { "scale", "group", 0.1 } }, .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } },

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "device/backend.h"
 #include "device/cache.h"
 #include "device/machine.h"
 

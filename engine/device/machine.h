@@ -2,7 +2,6 @@
 #pragma once
 
 #include "compile/ir.h"
-#include "device/backend.h"
 
 /* This machine. `gpus`: look for devices too, which starts the driver. */
 void gp_machine_read(gp_machine *m, bool gpus);
