@@ -431,7 +431,7 @@ static const struct { const char *write, *left; size_t room; int error, frames; 
     { "path: out/%d.raw", "", 70, EMFILE, 3 },
     { "path: out/%d.raw", "", 70, ENFILE, 3 },
     { "path: out/%d.npy", "", 0, ENOMEM, 0 },
-    { "path: out/all.raw", "", 50, ENOSPC, 0 },
+    { "path: out/all.raw", "out/all.raw.partial", 50, ENOSPC, 1 },
     { "path: out/all.raw, live: true", "out/all.raw", 50, ENOSPC, 1 },
     { "path: out/%d.raw, rotate_frames: 1", "", 50, ENOSPC, 2 },
     { "path: out/%d.raw, rotate_frames: 2", "out/0.raw", 50, ENOSPC, 1 },

@@ -348,7 +348,7 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, bool bor
                        "buffer '%s' has depth %d, but %llu frames of it wait in the paused run: set its depth to %llu",
                        r->buffer->name, r->ring->depth, (unsigned long long)(h->produced - least),
                        (unsigned long long)(h->produced - least));
-    for (int k = 0; k < h->nframes; k++) {
+    for (int k = 0; k < h->nframes && r->ring->before < 0; k++) {      /* else they are the other ring's */
         const gp_held_frame *x = &h->frame[k];
         if (x->frame + depth < end)
             continue;
