@@ -19,6 +19,8 @@ ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed,
 WHAT = ["affine", "drop", "fail", "join", "join", "join", "carry", "network", "network", "loop", "group", "split",
         "split", "window", "decimate", "hold", "mix", "reduce", "reduce", "roll"]
 
+ALL = 1000003                          # as many frames as there are: a rate that no other stream has
+
 
 class Stream:
     """The frames of a buffer. A frame is (rows, array, sources): rows are places along axis 0 that are there, sources
@@ -172,8 +174,9 @@ def hold(s, n):
 def mix(w, s, n, op, tail):
     def one(g):
         g = together(g)
-        return g and (list(range(s.shape[0])), g[1].sum(0) if op == "sum" else g[1].max(0), g[2])
-    return Stream(s.shape, s.rate / n, [one(g) for g in blocks(w, s, n, tail)], absent=whole_blocks(s, n))
+        return g and (list(range(s.shape[0])), g[1][-1] if op == "last" else getattr(g[1], op)(0), g[2])
+    rate, n = s.rate / (n or ALL), n or max(1, len(s.frames))
+    return Stream(s.shape, rate, [one(g) for g in blocks(w, s, n, tail)], absent=whole_blocks(s, n))
 
 
 def reduce(s, op):
@@ -202,6 +205,7 @@ class Maker:
     def __init__(self, r, folder):
         self.r, self.folder, self.w, self.n = r, folder, World(), 0
         self.buffers, self.lines, self.streams, self.used, self.expected = [], [], {}, set(), {}
+        self.counted = False           # of a source it is known how many frames it has: what makes nothing is refused
         self.ends = {}                 # streams that nothing but `write` reads: their values are no whole numbers
 
     def put(self, line, ins, stream, workers=False):
@@ -217,8 +221,16 @@ class Maker:
         r, name = self.r, f"in{self.n}"
         data = [np.array([r.randint(0, 99) for _ in range(int(np.prod(shape)))], dtype="<f8").reshape(shape)
                 for _ in range(frames)]
-        gone = set()
-        if r.random() < 0.5:
+        gone, kind = set(), r.random()
+        self.counted |= kind >= 0.2
+        if kind < 0.2:                         # nobody knows how many there will be
+            first = data[0].flat[0]
+            data = [first + k * 3 + np.arange(data[0].size, dtype="<f8").reshape(shape) for k in range(frames)]
+            with open(os.path.join(self.folder, name + ".lua"), "w") as f:
+                f.write(f"function produce(f, y)\n  if f.index == {frames} then return false end\n"
+                        f"  for i = 1, #y do y[i] = {first} + f.index * 3 + i - 1 end\nend\n")
+            line = f"use: lua, script: {name}.lua, in: []"
+        elif kind < 0.6:
             first = r.randint(0, 12)
             gone = {k for k in range(1, frames - 1) if r.random() < r.choice([0.05, 0.4])}
             for k in range(frames):
@@ -376,13 +388,13 @@ class Maker:
             self.put(f"use: loop, times: {n}, carry: {{x: y}}, stages: {body}", f"{{x: {name}}}", t)
             self.lines[-1] = self.lines[-1].replace(f"out: b{self.n}}}", f"out: {{y: b{self.n}}}}}")
         elif what == "group" and len(s.shape) < 6:
-            if tail == "drop" and len(s.frames) < n:
+            if self.counted and len(s.frames) < n:
                 tail = "keep"
             self.put(f"use: group, frames: {n}, tail: {tail}", name, group(w, s, n, tail))
         elif what == "split":
             self.put("use: split", name, split(w, s))
         elif what == "window" and len(s.shape) < 6:
-            partial = r.choice(["keep", "drop"]) if len(s.frames) >= n else "keep"
+            partial = r.choice(["keep", "drop"]) if len(s.frames) >= n or not self.counted else "keep"
             self.put(f"use: window, frames: {n}, partial: {partial}", name, window(w, s, n, partial))
         elif what == "roll":
             self.put(f"use: roll, shift: {n}, axis: [0]", name, roll(w, s, n))
@@ -391,8 +403,8 @@ class Maker:
         elif what == "hold":
             self.put(f"use: hold, frames: {n}", name, hold(s, n))
         elif what == "mix":
-            op = r.choice(["sum", "max"])
-            if tail == "drop" and len(s.frames) < n:
+            op, n = r.choice(["sum", "max", "min", "last"]), r.randint(0, 6)
+            if not n or (self.counted and len(s.frames) < n):
                 tail = "keep"
             self.put(f"use: mix, op: {op}, frames: {n}, tail: {tail}", name, mix(w, s, n, op, tail))
         elif what == "reduce":
@@ -414,10 +426,10 @@ class Maker:
                 for k, f in enumerate(s.frames):
                     if f is not None:
                         self.expected[f"{name}-{k:04d}.npy"] = f[1]
-        device = r.choice(["cpu", "cpu", "cpu:0-1", "cpu:0-2"])
+        device = r.choice(os.environ.get("GPIPE_DEVICES", "cpu cpu cpu:0-1 cpu:0-2").split())
         head = [f"device: {device}", f"streams: {r.randint(1, 5)}", f"copies: {r.choice(['auto', 'auto', 'dma', 'mapped'])}",
                 f"batch: {r.choice(['1', '3', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}", "on_error: drop",
-                "stall_timeout: 10s"] + ([f"depth: {r.randint(5, 9)}"] if r.random() < 0.5 else [])
+                "stall_timeout: 10s", r.choice(["latency: 2ms", "batch_wait: 400us", "sync: block"])] + ([f"depth: {r.randint(5, 9)}"] if r.random() < 0.5 else [])
         return "\n".join(head + ["buffers:"] + ["  " + b for b in self.buffers]
                          + ["stages:"] + ["  - " + line for line in self.lines]) + "\n"
 
