@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """model.py GPIPE [SEED [PIPELINES]] - random pipelines beside a model in NumPy.
 
-Numbered files with gaps, raw files, frames that scripts drop or fail, joins, carried buffers, loops, and stages that
-regroup, in any order: which frames there are, their numbers, their values, and the account of each source. The model
+Numbered files with gaps, raw files, frames that scripts drop or fail, joins, carried buffers, also several that are
+of each other, loops, and stages that regroup, in any order: which frames there are, their numbers, their values, and the account of each source. The model
 (class Stream) knows frames as a list, with None for a hole, and nothing of rings, slots, threads or launches, whose
 settings are random. All values are whole numbers that f64 holds, so that sums have no order.
 
@@ -16,8 +16,10 @@ import numpy as np
 ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
 
 
-WHAT = ["affine", "drop", "fail", "join", "join", "join", "carry", "loop", "group", "split", "split", "window",
-        "decimate", "hold", "mix", "reduce", "reduce", "roll"]
+WHAT = ["affine", "drop", "fail", "join", "join", "join", "carry", "network", "network", "loop", "group", "split",
+        "split", "window", "decimate", "hold", "mix", "reduce", "reduce", "roll"]
+
+ALL = 1000003                          # as many frames as there are: a rate that no other stream has
 
 
 class Stream:
@@ -172,8 +174,9 @@ def hold(s, n):
 def mix(w, s, n, op, tail):
     def one(g):
         g = together(g)
-        return g and (list(range(s.shape[0])), g[1].sum(0) if op == "sum" else g[1].max(0), g[2])
-    return Stream(s.shape, s.rate / n, [one(g) for g in blocks(w, s, n, tail)], absent=whole_blocks(s, n))
+        return g and (list(range(s.shape[0])), g[1][-1] if op == "last" else getattr(g[1], op)(0), g[2])
+    rate, n = s.rate / (n or ALL), n or max(1, len(s.frames))
+    return Stream(s.shape, rate, [one(g) for g in blocks(w, s, n, tail)], absent=whole_blocks(s, n))
 
 
 def reduce(s, op):
@@ -202,6 +205,8 @@ class Maker:
     def __init__(self, r, folder):
         self.r, self.folder, self.w, self.n = r, folder, World(), 0
         self.buffers, self.lines, self.streams, self.used, self.expected = [], [], {}, set(), {}
+        self.counted = False           # of a source it is known how many frames it has: what makes nothing is refused
+        self.ends = {}                 # streams that nothing but `write` reads: their values are no whole numbers
 
     def put(self, line, ins, stream, workers=False):
         self.n += 1
@@ -216,8 +221,16 @@ class Maker:
         r, name = self.r, f"in{self.n}"
         data = [np.array([r.randint(0, 99) for _ in range(int(np.prod(shape)))], dtype="<f8").reshape(shape)
                 for _ in range(frames)]
-        gone = set()
-        if r.random() < 0.5:
+        gone, kind = set(), r.random()
+        self.counted |= kind >= 0.2
+        if kind < 0.2:                         # nobody knows how many there will be
+            first = data[0].flat[0]
+            data = [first + k * 3 + np.arange(data[0].size, dtype="<f8").reshape(shape) for k in range(frames)]
+            with open(os.path.join(self.folder, name + ".lua"), "w") as f:
+                f.write(f"function produce(f, y)\n  if f.index == {frames} then return false end\n"
+                        f"  for i = 1, #y do y[i] = {first} + f.index * 3 + i - 1 end\nend\n")
+            line = f"use: lua, script: {name}.lua, in: []"
+        elif kind < 0.6:
             first = r.randint(0, 12)
             gone = {k for k in range(1, frames - 1) if r.random() < r.choice([0.05, 0.4])}
             for k in range(frames):
@@ -241,6 +254,96 @@ class Maker:
             f.write("stateless = true\nfunction process(f, x, y)\n" + text + "\n  y:copy(x)\nend\n")
         return f"use: lua, script: {name}"
 
+    def network(self, name, s):
+        """A few stages that read carried buffers; what each of these carries is chosen when all stages are there."""
+        r, w, nodes = self.r, self.w, {}
+        carried = {f"c{self.n}_{i}": {} for i in range(r.randint(1, 3))}
+        sources, unread = [f and f[2] for f in s.frames], list(carried)
+        kinds = ["+", "-", "lua add", "lua sub", "half", "copy", "cap", "lose", "again"]
+        kinds += ["slide"] if len(s.shape) < 6 and len(s.frames) > 4 else []
+        lines = {"half": "use: expr, expr: in * 0.5 + 1", "copy": "use: expr, expr: in"}
+
+        def add(op, *ins):
+            """A node is {of: inputs, op, by, alone: no source leads to it but by way of carried buffers}."""
+            by, ins = r.randint(2, 4), ins if op in lines or op in ("lose", "again", "slide") else ins[:2]
+            at = f"{{a: {ins[0]}, b: {ins[-1]}}}" if len(ins) > 1 else ins[0]
+            alone = not any(i == name or (i in nodes and not nodes[i]["alone"]) for i in ins)
+            if op in ("again", "slide"):
+                first = "decimate, " if op == "again" else "window, partial: drop, "
+                self.put(f"use: {first}frames: {by}", ins[0], None)
+                del self.streams[f"b{self.n}"]
+                at = f"b{self.n}"
+                line = f"use: hold, frames: {by}" if op == "again" else "use: reduce, op: max, axes: [0]"
+            elif op in "+-":
+                line = f"use: expr, expr: a {op} b"
+            else:
+                line = lines.get(op) or self.script(
+                    {"cap": "  if x.b:max() >= 300 then return 'drop' end\n  y:copy(x.a) do return end",
+                     "lose": f"  if f.index % {by} == 1 then return 'drop' end"}.get(
+                        op, f"  y:{op[4:]}(x.a, x.b) do return end"))
+            out = self.put(line, at, None, "lua" in line)
+            del self.streams[out]
+            nodes[out] = dict(op=op, by=by, of=ins, alone=alone, made={})
+            unread[:] = [u for u in unread if u not in ins] + [out] * alone
+            return out
+
+        def made(b, k):
+            """Frame k of a buffer, None: a hole."""
+            if b == name:
+                return s.frames[k] and s.frames[k][1]
+            node = nodes.get(b) or carried[b]
+            if k not in node["made"]:
+                node["made"][k] = before(node, b, k) if b in carried else compute(node, k)
+            return node["made"][k]
+
+        def before(c, b, k):
+            was = made(c["of"], k - 1) if k else None
+            return was if was is not None else made(b, k - 1) if k and c["splice"] else np.full(s.shape, c["init"])
+
+        def compute(node, k):
+            op, by, lost = node["op"], node["by"], not node["alone"] and sources[k] or ()
+            v = [made(i, k // by * by if op == "again" else k) for i in node["of"]]
+            if any(x is None for x in v):
+                w.beside.update(lost)
+                return None
+            if op == "slide":
+                v = [made(node["of"][0], j) if j >= 0 else None for j in range(k - by + 1, k + 1)]
+            if (op == "slide" and any(x is None for x in v)) or (op == "lose" and k % by == 1) \
+                    or (op == "cap" and v[1].max() >= 300):
+                w.dropped.update(lost)
+                return None
+            return (v[0] + v[1] if op in ("+", "lua add") else v[0] - v[1] if op in ("-", "lua sub")
+                    else v[0] * 0.5 + 1 if op == "half" else np.max(v, 0) if op == "slide" else v[0])
+
+        for _ in range(r.randint(1, 5)):
+            op = r.choice(kinds)
+            if op == "again":                      # as many frames as before, and behind it a join, which has no more
+                u = r.choice(list(carried))
+                add("+", name, add(op, u))
+            else:
+                first = r.choice(unread + [name] + list(nodes))
+                ins = [first, r.choice([name] + list(nodes) + list(carried))]
+                r.shuffle(ins)
+                add(op, *(ins[:1] if op in lines or op in ("lose", "slide") else ins))
+        while unread:
+            add(r.choice("+-"), *r.sample([name, unread[0]], 2))
+        typed = r.random() < 0.5
+        for i, (c, is_) in enumerate(carried.items()):
+            of = r.choice([name] + [b for b in nodes if not nodes[b]["alone"]] * 3 + list(carried)[:i])
+            is_.update(of=of, splice=r.random() < 0.4, init=r.choice([0, 3, 0.5]), made={})
+            init = f"start{self.n}_{i}.npy" if r.random() < 0.3 else is_["init"]
+            if is_["init"] != init:
+                np.save(os.path.join(self.folder, init), np.full(s.shape, float(is_["init"])))
+            dtype = f"dtype: f64, shape: {list(s.shape)}"
+            self.buffers.append(f"{c}: {{carry: {of}, init: {init}, on_hole: {'splice' if is_['splice'] else 'reset'}"
+                                + (f", {dtype}}}" if typed else "}"))
+        if not typed:
+            self.buffers += [f"{b}: {{dtype: f64, shape: {list(s.shape)}}}" for b in nodes]
+        for b, node in nodes.items():
+            frames = [made(b, k) for k in range(len(s.frames))]
+            if not node["alone"]:
+                self.ends[b] = Stream(s.shape, s.rate, [f if f is None else (None, f, None) for f in frames])
+
     def step(self):
         r, w = self.r, self.w
         name = r.choice(sorted(self.streams)[-4:] + sorted(self.streams))
@@ -250,7 +353,7 @@ class Maker:
             what = r.choice(["reduce", "decimate", "mix"])
         if s.held and what != "join":
             return
-        if what in ("group", "window", "mix", "carry") and not s.whole():
+        if what in ("group", "window", "mix", "carry", "network") and not s.whole():
             what = "split"
         tail = r.choice(["keep", "keep", "drop"])
         if what == "affine":
@@ -275,6 +378,8 @@ class Maker:
                              f"{out}_before: {{carry: {out}, on_hole: {'splice' if splice else 'reset'}}}"]
             self.put(f"use: expr, expr: x + {'2 * ' if splice else ''}before", f"{{x: {name}, before: {out}_before}}",
                      carry(s, splice))
+        elif what == "network":
+            self.network(name, s)
         elif what == "loop":
             t = s
             for _ in range(n):
@@ -283,13 +388,13 @@ class Maker:
             self.put(f"use: loop, times: {n}, carry: {{x: y}}, stages: {body}", f"{{x: {name}}}", t)
             self.lines[-1] = self.lines[-1].replace(f"out: b{self.n}}}", f"out: {{y: b{self.n}}}}}")
         elif what == "group" and len(s.shape) < 6:
-            if tail == "drop" and len(s.frames) < n:
+            if self.counted and len(s.frames) < n:
                 tail = "keep"
             self.put(f"use: group, frames: {n}, tail: {tail}", name, group(w, s, n, tail))
         elif what == "split":
             self.put("use: split", name, split(w, s))
         elif what == "window" and len(s.shape) < 6:
-            partial = r.choice(["keep", "drop"]) if len(s.frames) >= n else "keep"
+            partial = r.choice(["keep", "drop"]) if len(s.frames) >= n or not self.counted else "keep"
             self.put(f"use: window, frames: {n}, partial: {partial}", name, window(w, s, n, partial))
         elif what == "roll":
             self.put(f"use: roll, shift: {n}, axis: [0]", name, roll(w, s, n))
@@ -298,8 +403,8 @@ class Maker:
         elif what == "hold":
             self.put(f"use: hold, frames: {n}", name, hold(s, n))
         elif what == "mix":
-            op = r.choice(["sum", "max"])
-            if tail == "drop" and len(s.frames) < n:
+            op, n = r.choice(["sum", "max", "min", "last"]), r.randint(0, 6)
+            if not n or (self.counted and len(s.frames) < n):
                 tail = "keep"
             self.put(f"use: mix, op: {op}, frames: {n}, tail: {tail}", name, mix(w, s, n, op, tail))
         elif what == "reduce":
@@ -314,17 +419,17 @@ class Maker:
             self.source(shape, frames)
         for _ in range(r.randint(1, 9)):
             self.step()
-        for name, s in self.streams.items():
+        for name, s in {**self.streams, **self.ends}.items():
             if name not in self.used or r.random() < 0.1:
                 self.lines.append(f"{{name: w_{name}, use: write, in: {name}, path: \"out/{name}-%04d.npy\", "
                                   f"workers: {r.randint(1, 3)}}}")
                 for k, f in enumerate(s.frames):
                     if f is not None:
                         self.expected[f"{name}-{k:04d}.npy"] = f[1]
-        device = r.choice(["cpu", "cpu", "cpu:0-1", "cpu:0-2"])
+        device = r.choice(os.environ.get("GPIPE_DEVICES", "cpu cpu cpu:0-1 cpu:0-2").split())
         head = [f"device: {device}", f"streams: {r.randint(1, 5)}", f"copies: {r.choice(['auto', 'auto', 'dma', 'mapped'])}",
                 f"batch: {r.choice(['1', '3', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}", "on_error: drop",
-                "stall_timeout: 10s"] + ([f"depth: {r.randint(5, 9)}"] if r.random() < 0.5 else [])
+                "stall_timeout: 10s", r.choice(["latency: 2ms", "batch_wait: 400us", "sync: block"])] + ([f"depth: {r.randint(5, 9)}"] if r.random() < 0.5 else [])
         return "\n".join(head + ["buffers:"] + ["  " + b for b in self.buffers]
                          + ["stages:"] + ["  - " + line for line in self.lines]) + "\n"
 

@@ -199,20 +199,11 @@ static bool is_over(const gp_actorrt *p)
         || (atomic_load(&p->in[0].ring->end) <= next && made(p) == next);
 }
 
-/* No more comes in this run, and all that it has is passed on: a pause is at a place where it holds nothing. */
-static bool is_paused(const gp_actorrt *p)
-{
-    const gp_ringrt *in = p->in[0].ring;
-    bool paused = atomic_load(&in->paused);    /* before what was made */
-    uint64_t next = atomic_load(&p->next);
-    return paused && atomic_load(&in->produced.at) == next && made(p) == next;
-}
-
 static bool may_go(void *actor)
 {
     const gp_actorrt *p = actor;
     uint64_t next = atomic_load(&p->next);
-    return is_over(p) || is_paused(p) || may_take(p, next) || (made(p) < next && has_room(p));
+    return is_over(p) || may_take(p, next) || (made(p) < next && has_room(p));
 }
 
 /* What its reader has not got stays so: the holes that it made are counted, the others are now. */
@@ -227,7 +218,7 @@ static void count_rest(struct gp_leakrt *l)
 void gp_leak_thread(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
-    while (!is_over(p) && !is_paused(p)) {
+    while (!is_over(p)) {
         bool took = take(t), gave = give(p);
         if (took || gave)
             continue;
@@ -237,12 +228,6 @@ void gp_leak_thread(gp_threadrt *t)
         gp_pause_end(t, atomic_load(&p->next));
     }
     uint64_t next = atomic_load(&p->next);
-    atomic_store(&p->host->head, next);        /* what a run begins with that goes on from this one */
-    if (!is_over(p)) {
-        atomic_store(&p->paused, true);
-        gp_actor_pause(p);
-        return;
-    }
     bool early = !gp_actor_is_wanted(p) || atomic_load(&p->run->level) >= 2;
     p->leak->account->cut = early;
     count_rest(p->leak);

@@ -1,13 +1,12 @@
 /* paused.c - a run that pauses, and goes on under another plan.
  *
- *   stop    All sources stop at the end of the same period (gp_rate), so that stages that join them have taken as much
- *           of each. An actor that can fire no more, because of that, leaves without an end: nothing is flushed.
- *           Or all stop at once, where they are, and what waits in rings stays there: for a plan that is set up already
- *           and has room for it (retune.c).
- *   keep    What the next frames need is copied to host memory: frames in rings, state that is carried on the device,
- *           counters. Host stages stay open, but those that fill the device's memory, which keep nothing between frames.
- *           The memory of the run, and its device, are given back. Where all stopped at once, that is done only when the
- *           next run has begun: frames and state stay where they are, and are copied from there.
+ *   stop    All sources stop at once, where they are, and what waits in rings stays there: the plan that comes has room
+ *           for it (retune.c). Or, where ranks meet in several collectives, at the end of the same period (gp_rate), so
+ *           that stages that join them have taken as much of each; what they made goes through. An actor that can fire
+ *           no more, because of that, leaves without an end: nothing is flushed.
+ *   keep    What the next frames need is noted: frames in rings, state that is carried on the device, counters. That
+ *           stays where it is until the next run has begun, which copies it. Host stages stay open, but those that fill
+ *           the device's memory, which keep nothing between frames.
  *   go on   The next run has a plan with the same actors and rings; so what was kept goes by index. Frames keep their
  *           numbers: frame f lies in slot f mod depth, whatever the depth is then. */
 #include <stdlib.h>
@@ -126,34 +125,13 @@ static bool record_move(gp_rec *r, void *arg)
     return r->ops->item(r, 0, NULL, 0) && r->ops->copy(r, m->dst, m->src, m->bytes);
 }
 
-static bool do_move(gp_dev *dev, gp_move m, gp_errs *errs)
+/* Within memory of a device, or of the host where that is NULL. */
+static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, gp_errs *errs)
 {
+    gp_move m = { dst, src, bytes };
+    if (!dev)
+        return memcpy(dst, src, bytes);
     return dev->backend->direct(dev, 0, record_move, &m, errs) && dev->backend->wait(dev, 0, GP_SYNC_BLOCK, errs) == 1;
-}
-
-/* Between memory of a device, or of the host where that is NULL, and other memory of the host. */
-static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, bool to_host, gp_errs *errs)
-{
-    if (!dev) {
-        memcpy(dst, src, bytes);
-        return true;
-    }
-    void *pinned = dev->backend->alloc(dev, GP_MEMORY_PINNED, bytes, errs);
-    if (!pinned)
-        return false;
-    if (!to_host)
-        memcpy(pinned, src, bytes);
-    bool ok = do_move(dev, (gp_move){ to_host ? pinned : dst, to_host ? src : pinned, bytes }, errs);
-    if (to_host && ok)
-        memcpy(dst, pinned, bytes);
-    dev->backend->free(dev, GP_MEMORY_PINNED, pinned, bytes);
-    return ok;
-}
-
-/* What was kept into memory of `dev`, or of the host; borrowed: from where it lay in the run before. */
-static bool load(gp_dev *dev, void *dst, const void *kept, size_t bytes, bool borrowed, gp_errs *errs)
-{
-    return dev && borrowed ? do_move(dev, (gp_move){ dst, kept, bytes }, errs) : move(dev, dst, kept, bytes, false, errs);
 }
 
 /* The device that frame f of a place is on; NULL: it is in the host's memory. */
@@ -201,7 +179,7 @@ static uint64_t to_keep(const gp_run *run, int i, uint64_t *from)
     return end;
 }
 
-static bool keep_ring(gp_run *run, int i, bool borrows, gp_held_ring *h, gp_errs *errs)
+static bool keep_ring(const gp_run *run, int i, gp_held_ring *h)
 {
     const gp_ringrt *r = &run->ring[i];
     uint64_t from, end = to_keep(run, i, &from);
@@ -222,21 +200,9 @@ static bool keep_ring(gp_run *run, int i, bool borrows, gp_held_ring *h, gp_errs
             x->type = r->type[f % (uint64_t)r->ring->depth];
         if (r->numbers)
             x->numbers = *gp_numbers_of(r, f);
-        if (borrows)
-            x->data = gp_slot(r, f);
-        else if (!(x->data = malloc(r->ring->bytes + 1)) || !move(device_of(run, r->ring->place, f), x->data, gp_slot(r, f),
-                                                                    r->ring->bytes, true, errs))
-            return false;
+        x->data = gp_slot(r, f);
     }
     return true;
-}
-
-static bool keep_state(gp_run *run, int i, bool borrows, void **kept, gp_errs *errs)
-{
-    const gp_extra *e = &run->plan->extra[i];
-    void *state = gp_extra_on(run, i, e->place.index);
-    *kept = borrows ? state : malloc(e->bytes + 1);
-    return *kept && (borrows || move(device_of(run, e->place, 0), *kept, state, e->bytes, true, errs));
 }
 
 static void keep_actor(gp_actorrt *p, gp_held_actor *h)
@@ -250,7 +216,7 @@ static void keep_actor(gp_actorrt *p, gp_held_actor *h)
         h->missing = p->host->missing;
 }
 
-static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
+static bool keep(gp_run *run, struct gp_paused *x)
 {
     const gp_plan *plan = run->plan;
     size_t stages = (size_t)run->graph->nstages;
@@ -262,7 +228,6 @@ static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
     x->types = calloc(stages + 1, sizeof *x->types);
     x->opts = calloc(stages + 1, sizeof *x->opts);
     x->opened = calloc(stages + 1, sizeof *x->opened);
-    x->borrows = atomic_load(&run->pausing) == GP_PAUSE_ALL;
     x->account = calloc((size_t)run->naccounts + 1, sizeof *x->account);
     if (!x->account)
         return false;
@@ -274,23 +239,21 @@ static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
     if (!x->ring || !x->actor || !x->extra || !x->state || !x->types || !x->opts || !x->opened)
         return false;
     for (int i = 0; i < plan->nrings; i++)
-        if (!keep_ring(run, i, x->borrows, &x->ring[i], errs))
+        if (!keep_ring(run, i, &x->ring[i]))
             return false;
     for (int i = 0; i < plan->nactors; i++)
         keep_actor(&run->actor[i], &x->actor[i]);
     for (int i = 0; i < plan->nextras; i++)
-        if (plan->extra[i].use == GP_EXTRA_STATE && !keep_state(run, i, x->borrows, &x->extra[i], errs))
-            return false;
+        if (plan->extra[i].use == GP_EXTRA_STATE)
+            x->extra[i] = gp_extra_on(run, i, plan->extra[i].place.index);
     return true;
 }
 
 struct gp_paused *gp_paused_make(gp_run *run, gp_errs *errs)
 {
     struct gp_paused *x = calloc(1, sizeof *x);
-    int before = errs->failed;
-    if (!x || !keep(run, x, errs)) {
-        if (errs->failed == before)
-            gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = run->graph->file }, "no memory to keep what the run has come to");
+    if (!x || !keep(run, x)) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = run->graph->file }, "no memory to keep what the run has come to");
         gp_paused_free(x);
         return NULL;
     }
@@ -320,12 +283,8 @@ void gp_paused_free(struct gp_paused *x)
         return;
     for (int i = 0; x->ring && i < x->plan->nrings; i++) {
         gp_held_ring *h = &x->ring[i];
-        for (int k = 0; k < h->nframes && !x->borrows; k++)
-            free(h->frame[k].data);
         free(h->frame), free(h->consumed), free(h->closed);
     }
-    for (int i = 0; x->extra && i < x->plan->nextras && !x->borrows; i++)
-        free(x->extra[i]);
     for (int i = 0; x->types && i < x->plan->graph->nstages; i++)
         free(x->types[i]);
     for (int i = 0; i < x->naccounts; i++)
@@ -337,7 +296,7 @@ void gp_paused_free(struct gp_paused *x)
 
 /* ---- going on -------------------------------------------------------- */
 
-static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, bool borrowed, gp_errs *errs)
+static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs *errs)
 {
     uint64_t depth = (uint64_t)r->ring->depth, end = h->nframes ? h->frame[h->nframes - 1].frame + 1 : 0, least = h->produced;
     for (int c = 0; c < r->ring->nconsumers; c++)
@@ -357,7 +316,7 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, bool bor
             r->type[x->frame % depth] = x->type;
         if (r->numbers)
             *gp_numbers_of(r, x->frame) = x->numbers;
-        if (!load(device_of(run, r->ring->place, x->frame), gp_slot(r, x->frame), x->data, r->ring->bytes, borrowed, errs))
+        if (!move(device_of(run, r->ring->place, x->frame), gp_slot(r, x->frame), x->data, r->ring->bytes, errs))
             return false;
     }
     return true;
@@ -366,7 +325,7 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, bool bor
 bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
 {
     for (int i = 0; i < run->plan->nrings; i++)
-        if (!load_ring(run, &run->ring[i], &x->ring[i], x->borrows, errs))
+        if (!load_ring(run, &run->ring[i], &x->ring[i], errs))
             return false;
     for (int i = 0; i < run->graph->nstages; i++) {
         const gp_stage *was = &x->plan->graph->stage[i], *now = &run->graph->stage[i];
@@ -375,9 +334,9 @@ bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
             return false;
     }
     for (int i = 0; i < run->plan->nextras; i++)
-        if (x->extra[i] && !load(device_of(run, run->plan->extra[i].place, 0),
+        if (x->extra[i] && !move(device_of(run, run->plan->extra[i].place, 0),
                                  gp_extra_on(run, i, run->plan->extra[i].place.index), x->extra[i],
-                                 run->plan->extra[i].bytes, x->borrows, errs))
+                                 run->plan->extra[i].bytes, errs))
             return false;
     return true;
 }

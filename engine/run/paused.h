@@ -18,7 +18,7 @@ typedef struct gp_held_frame {
     gp_meta meta;
     gp_type type;
     gp_numbers numbers;
-    char *data;
+    void *data;                /* in the memory of the run */
 } gp_held_frame;
 
 typedef struct gp_held_ring {
@@ -43,9 +43,7 @@ struct gp_paused {
     gp_type **types;           /* ... and what its open() was given */
     const void **opts;
     bool *opened;
-    void **extra;              /* carried state */
-    bool borrows;              /* frames and state lie in the memory of the run, which is there still: a pause at once; else in
-                                  host memory of its own */
+    void **extra;              /* carried state, there too */
     gp_accountrt *account; int naccounts;
 };
 

@@ -28,7 +28,6 @@ struct gp_pipeline {
     atomic_int cancel;         /* the highest level asked for, of this run or the next */
     atomic_int stop_fd;        /* eventfd: readable once cancel > 0; -1: its run went on under another */
     atomic_bool running;       /* in gp_pipeline_run; for good once a run is stuck */
-    atomic_bool pause;         /* gp_pipeline_pause: of this run */
     struct gp_paused *paused;  /* what a run has come to that is to go on; NULL: there is none */
     bool *again;               /* per stage, of one that is to go on: it is opened again (fits.c); malloc'd, or NULL */
     /* CLOCK_MONOTONIC: when its run was told to stop by gp_pipeline_retune, and when the last thread did; how long both

@@ -359,8 +359,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     if (p->prepared && p->prepared->from != from)      /* it was to go on from another */
         gp_pipeline_drop_prepared(p);
     gp_run *was = replace_run(from ? from : p, NULL), *run = p->prepared ? p->prepared : gp_run_new(p, from, o, errs);
-    bool borrows = from && from->paused->borrows;      /* frames that wait are in the memory of that run */
-    if (!borrows)
+    if (!from)                         /* else frames that wait are in the memory of that run */
         gp_run_destroy(was), was = NULL;
     if (from && p != from)
         gp_run_destroy(replace_run(p, NULL));
@@ -372,7 +371,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     run->goes_on = from ? from->paused : NULL;
     run->files = p->files;
     bool back = gp_run_set_up(run);
-    if (back && borrows && !run->ready && p != from)
+    if (back && from && !run->ready && p != from)
         replace_run(from, was), was = NULL;
     gp_run_destroy(replace_run(p, run));       /* also of one that is stuck there is an account */
     if (back && run->ready && from) {
@@ -396,8 +395,6 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         if (from)                      /* else its frames stay with the process, between pieces of plans that stay */
             malloc_trim(0);
 #endif
-        if (atomic_load(&p->pause))
-            gp_run_pause(run);
         back = gp_watch(run);
         gp_taps_end(run);
         atomic_store(&p->stopped_ns, gp_now_ns());
@@ -518,7 +515,6 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     GP_C_LOCALE;
     if (!begin(p, true, o, errs))
         return GP_ERROR;
-    atomic_store(&p->pause, false);
     return run_begun(p, o, errs);
 }
 
@@ -534,7 +530,6 @@ bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
     GP_C_LOCALE;
     if (!begin(p, true, o, errs))
         return false;
-    atomic_store(&p->pause, false);
     atomic_store(&p->waited, false);
     p->started_options = o ? *o : (gp_run_options){ .poison = false };
     p->started_errs = errs;
@@ -595,7 +590,6 @@ gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_opt
                         ? "this pipeline has a paused run of its own" : "no run of this pipeline is paused");
     if (fits) {
         hand_on(p, from);
-        atomic_store(&p->pause, false);
         outcome = run_once(p, from, o, &level, errs);
     }
     bool taken = !from->paused || (p == from && outcome == GP_PAUSED);
@@ -611,15 +605,4 @@ gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_opt
     else if (outcome != GP_STUCK)
         atomic_store(&p->running, false);
     return outcome;
-}
-
-void gp_pipeline_pause(gp_pipeline *p)
-{
-    if (!atomic_load(&p->running))
-        return;
-    atomic_store(&p->pause, true);
-    gp_run *run = gp_pipeline_lock_run(p);
-    if (run && run->ready)             /* else it is looked at once that is so */
-        gp_run_pause(run);
-    gp_pipeline_unlock_run(p);
 }

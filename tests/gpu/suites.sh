@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# suites.sh [plain|inject|memcheck|racecheck]... - the GPU tests, each suite in a process of its own, several side by side,
+# suites.sh [plain|inject|model|memcheck|racecheck]... - the GPU tests, each suite in a process of its own, several side by side,
 # and at the end one by one those that take all memory of a GPU for a moment, or compare clocks: as they are; driver calls
-# that fail; under compute-sanitizer, where suites that fault on purpose stay out. All of it, if nothing is named. A line for each suite; exit 1 if one failed or did not end, or the sanitizer found something.
+# that fail; random pipelines (tests/model.py), with NumPy; under compute-sanitizer, where suites that fault on purpose
+# stay out. All of it, if nothing is named. A line for each suite; exit 1 if one failed or did not end, or the sanitizer found something.
 #   RUN         the test program (build/.../tests/gpu/run), with `inject` beside it
 #   SANITIZER   compute-sanitizer
 #   SUITES      in place of all, names with commas between
@@ -20,6 +21,7 @@ one() {
     case $tool in
     plain)     timeout -k 5 "${LIMIT:-280}" env CK_RUN_SUITE="$suite" "$RUN" >"$log" 2>&1 ;;
     inject)    timeout -k 5 "${LIMIT:-280}" "$(dirname "$RUN")/inject" 1 20 >"$log" 2>&1 ;;
+    model)     timeout -k 5 "${LIMIT:-280}" env GPIPE_DEVICES="${GPIPE_DEVICES:-cuda}" python3 "$here/../model.py" "$GPIPE" "${GPIPE_SEED:-1}" 200 >"$log" 2>&1 ;;
     memcheck)  CK_RUN_SUITE=$suite GPIPE_THIN=199 GPIPE_SANITIZED=1 timeout -k 5 "$limit" "$SANITIZER" --tool memcheck \
                    --error-exitcode 9 --target-processes application-only --report-api-errors no --leak-check no \
                    "$RUN" >"$log" 2>&1 ;;
@@ -27,7 +29,7 @@ one() {
                    --error-exitcode 9 --target-processes application-only --racecheck-report all "$RUN" >"$log" 2>&1 ;;
     esac
     rc=$?
-    what=$(grep -aE 'Checks: |SUMMARY: |^inject: [0-9]+ tries' "$log" | sed 's/^=* *//' | tr '\n' ' ')
+    what=$(grep -aE 'Checks: |SUMMARY: |^inject: [0-9]+ tries|^model: ' "$log" | sed 's/^=* *//' | tr '\n' ' ')
     if grep -q 'Checks: 0,' <<<"$what"; then
         what=$(grep -a "SKIPPED: ${suite%% *}:\|SKIPPED: no usable GPU" "$log" | tail -1)
         [ -n "$what" ] && word=skipped || bad="no test has run"
@@ -54,12 +56,12 @@ if [ "${1:-}" = --one ]; then
     exit
 fi
 [ -x "$RUN" ] || { echo "suites: no test program: make gpu-tests, or set RUN"; exit 2; }
-[ $# -gt 0 ] || set -- plain inject memcheck racecheck
+[ $# -gt 0 ] || set -- plain inject $(python3 -c 'import numpy' 2>/dev/null && echo model) memcheck racecheck
 for tool in "$@"; do
     case $tool in
-    plain | inject) ;;
+    plain | inject | model) ;;
     memcheck | racecheck) [ -x "$SANITIZER" ] || { echo "suites: no compute-sanitizer: set SANITIZER"; exit 2; } ;;
-    *) echo "suites: no tool '$tool': plain, inject, memcheck, racecheck"; exit 2 ;;
+    *) echo "suites: no tool '$tool': plain, inject, model, memcheck, racecheck"; exit 2 ;;
     esac
 done
 COUNTS=$(mktemp)
@@ -67,10 +69,10 @@ trap 'rm -f "$COUNTS"' EXIT
 export RUN SANITIZER LIMIT COUNTS GPIPE="${GPIPE:-$(dirname "$RUN")/../../gpipe}"
 [ -n "$SUITES" ] && all=$(tr , '\n' <<<"$SUITES") \
     || all=$(sed -n 's/.*suite_create("\([^"]*\)").*/\1/p; s/^\(GPU\|CASES\)_SUITE(\([a-z_]*\),.*/\2 on cuda/p' "$here"/test_*.c "$here"/../lib/*_cases.c)
-takes_all='^(inject all|[a-z]+ (faults|backend|backend_order|backend_fault|managed on cuda|report on cuda))$'
+takes_all='^((inject|model) all|[a-z]+ (faults|backend|backend_order|backend_fault|managed on cuda|report on cuda))$'
 list=$(for tool in "$@"; do
     case $tool in
-    inject) echo "inject all" ;;
+    inject | model) echo "$tool all" ;;
     plain)  sed "s/^/plain /" <<<"$all" ;;
     *)      grep -vxE 'faults|backend_fault' <<<"$all" | sed "s/^/$tool /" ;;
     esac

@@ -712,7 +712,7 @@ TEST_LOOP(dropped, 0, 2)
 static const char one_to_one[] = "depth: 4\nstall_timeout: 300ms\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
                                  "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
 
-/* Before the run: a descriptor waits, inputs are closed, a pause is kept. */
+/* Before the run: a descriptor waits, inputs are closed. */
 TEST(before_the_run)
 {
     rig r;
@@ -727,15 +727,6 @@ TEST(before_the_run)
     ck_assert_int_eq(gp_push_begin(r.in, &l, INT64_MAX), GP_LOAN_END);
     ck_assert_int_eq(gp_pull_begin(r.out, &l, INT64_MAX - 1), GP_LOAN_END);
     ck_assert_int_eq(gp_pipeline_wait(r.p), GP_DONE);
-    ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));          /* that was of the run before */
-    for (int i = 0; i < 2; i++)        /* nobody need ask for these */
-        ck_assert(gp_push_begin(r.in, &l, -1) == GP_LOAN_OK && gp_push_drop(r.in, &l));
-    gp_pipeline_pause(r.p);
-    gp_loan_status s;
-    while ((s = gp_push_begin(r.in, &l, -1)) == GP_LOAN_OK)
-        gp_push_drop(r.in, &l);
-    ck_assert_int_eq(s, GP_LOAN_PAUSED);
-    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_PAUSED);
     gp_pipeline_destroy(r.p);
 }
 

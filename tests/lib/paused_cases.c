@@ -26,17 +26,12 @@ TEST_SOME(same_bytes, RUNS, 12, 1)
             sets[i] = any[i].set;
         at[i] = (i ? at[i - 1] : 0) + (i || _i % 4 ? knobs_draw(&seed) % 16 : 0);        /* of 81 in all */
     }
-    dir = NULL;
-    for (int tries = 0; !tries || (parts < 2 && tries < 20); tries++) {    /* it may be over before it is asked to pause */
-        if (dir)
-            pipe_dir_remove(dir);
-        dir = pipe_dir();
-        knobs_put_files(dir);
-        r = pipe_run_paused(dir, knobs_yaml, device, sets, at, cuts, (gp_run_options){ .poison = _i & 4, .timed = _i & 2,
-                                                                                     .isolate = getenv("GPIPE_SANITIZED") },
-                            &parts);
-        pipe_no_errors(&r, knobs_yaml);
-    }
+    dir = pipe_dir();
+    knobs_put_files(dir);
+    r = pipe_run_paused(dir, knobs_yaml, device, sets, at, cuts, (gp_run_options){ .poison = _i & 4, .timed = _i & 2,
+                                                                                 .isolate = getenv("GPIPE_SANITIZED") },
+                        &parts);
+    pipe_no_errors(&r, knobs_yaml);
     ck_assert_msg(r.outcome == GP_DONE, "run %d: outcome %d after %d parts", _i, r.outcome, parts);
     ck_assert_msg(parts > 1 || at[0], "run %d has not paused", _i);
     knobs_check_accounts(&r);

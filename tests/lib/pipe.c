@@ -240,7 +240,14 @@ pipe_result pipe_done(const char *dir, const char *yaml, const char *device,
 
 /* ---- in parts -------------------------------------------------------- */
 
-typedef struct pausing { gp_pipeline *p; unsigned long long at; atomic_bool over; } pausing;
+typedef struct pausing {
+    gp_pipeline *p, *next;
+    gp_pipeline *from;
+    unsigned long long at;
+    atomic_bool begun, ready, over;
+    gp_run_options options;
+    gp_errs errs;
+} pausing;
 
 unsigned long long pipe_frames_in(const gp_pipeline *p)
 {
@@ -252,27 +259,54 @@ unsigned long long pipe_frames_in(const gp_pipeline *p)
     return sum;
 }
 
-static void *pause_at(void *arg)
+/* A run is not over before the next plan is ready: it begins with its first frame then. */
+static bool begin_when_ready(void *arg)
 {
     pausing *w = arg;
-    for (; !atomic_load(&w->over); sched_yield())
-        if (pipe_frames_in(w->p) >= w->at)
-            gp_pipeline_pause(w->p);
+    atomic_store(&w->begun, true);
+    while (!atomic_load(&w->ready))
+        sched_yield();
+    return true;
+}
+
+static bool pause_when_due(void *arg)
+{
+    pausing *w = arg;
+    atomic_store(&w->ready, true);
+    while (!atomic_load(&w->over) && pipe_frames_in(w->p) < w->at)
+        sched_yield();
+    return !atomic_load(&w->over);
+}
+
+static void *retune(void *arg)
+{
+    pausing *w = arg;
+    gp_run_options o = w->options;
+    while (!atomic_load(&w->begun) && !atomic_load(&w->over)
+           && (!w->from || gp_pipeline_is_paused(w->from)))
+        sched_yield();
+    o.pause = pause_when_due, o.pause_arg = w;
+    if (!gp_pipeline_retune(w->next, w->p, &o, &w->errs) && w->errs.failed)
+        gp_cancel(w->p, 1);            /* it may have no end */
+    atomic_store(&w->ready, true);
     return NULL;
 }
 
-static gp_outcome run_part(gp_pipeline *p, gp_pipeline *from, const unsigned long long *at, const gp_run_options *o,
-                           gp_errs *errs)
+gp_outcome pipe_run_part(gp_pipeline *p, gp_pipeline *from, gp_pipeline *next, unsigned long long at, gp_run_options o,
+                         gp_errs *errs)
 {
-    pausing w = { .p = p, .at = at ? *at : 0 };
+    pausing w = { .p = p, .next = next, .from = from, .at = at, .options = o };
     pthread_t t;
-    if (at)
-        pthread_create(&t, NULL, pause_at, &w);
-    gp_outcome outcome = from ? gp_pipeline_go_on(p, from, o, errs) : gp_pipeline_run(p, o, errs);
+    if (next) {
+        o.begin = begin_when_ready, o.begin_arg = &w;
+        pthread_create(&t, NULL, retune, &w);
+    }
+    gp_outcome outcome = from ? gp_pipeline_go_on(p, from, &o, errs) : gp_pipeline_run(p, &o, errs);
     atomic_store(&w.over, true);
-    if (at)
+    if (next)
         pthread_join(t, NULL);
-    return outcome;
+    gp_errs_add(errs, &w.errs);
+    return w.errs.failed ? GP_ERROR : outcome;
 }
 
 pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *device, const char *const *const *sets,
@@ -283,16 +317,17 @@ pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *devic
     gp_pipeline *p[MOST] = { NULL };
     strings names[MOST];
     ck_assert_int_lt(n, MOST);
-    for (*parts = 0; *parts <= n && r.outcome == GP_PAUSED; ++*parts) {
-        p[*parts] = compile_for(device, dir, yaml, sets[*parts], &names[*parts], &r.errs);
-        r.compiled = p[*parts] != NULL;
-        r.outcome = r.compiled ? run_part(p[*parts], *parts ? p[*parts - 1] : NULL, *parts < n ? &at[*parts] : NULL, &options,
-                                          &r.errs) : GP_ERROR;
+    r.compiled = (p[0] = compile_for(device, dir, yaml, sets[0], &names[0], &r.errs)) != NULL;
+    for (*parts = 0; r.compiled && r.outcome == GP_PAUSED; ++*parts) {
+        int i = *parts;
+        if (i < n)
+            r.compiled = (p[i + 1] = compile_for(device, dir, yaml, sets[i + 1], &names[i + 1], &r.errs)) != NULL;
+        r.outcome = pipe_run_part(p[i], i ? p[i - 1] : NULL, p[i + 1], i < n ? at[i] : 0, options, &r.errs);
     }
     r.naccounts = r.compiled ? gp_accounts(p[*parts - 1], r.account, 8) : 0;
     for (int i = 0; i < r.naccounts; i++)
         r.account[i].source = NULL;
-    for (int i = *parts - 1; r.outcome != GP_STUCK && i >= 0; i--)
+    for (int i = n; r.outcome != GP_STUCK && i >= 0; i--)
         gp_pipeline_destroy(p[i]);
     for (int i = 0; i < r.errs.n; i++)
         r.errs.e[i].at.file = NULL;

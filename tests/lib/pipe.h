@@ -50,7 +50,11 @@ pipe_result pipe_run_then(const char *dir, const char *yaml, const char *device,
                           const char *const *sets, gp_run_options options,
                           void (*after)(gp_pipeline *p, void *arg), void *arg);
 
-/* Runs it in n + 1 parts, each with settings of its own: sets[i], which ends with NULL. Part i < n is paused when
+/* Runs p, or goes on under it from `from`, unless NULL; retunes it for `next`, unless NULL, once its sources together
+ * have made `at` frames: GP_PAUSED, or how the run ended; GP_ERROR also where it cannot be retuned. */
+gp_outcome pipe_run_part(gp_pipeline *p, gp_pipeline *from, gp_pipeline *next, unsigned long long at, gp_run_options o,
+                         gp_errs *errs);
+/* Runs it in n + 1 parts, each with settings of its own: sets[i], which ends with NULL. Part i < n is retuned when
  * all sources together have made at[i] frames since part 0 began; if it ends first, no part follows. *parts: how
  * many there were. */
 pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *device, const char *const *const *sets,

@@ -290,7 +290,7 @@ typedef enum gp_outcome {
     GP_ERROR,              /* see errs */
     GP_STUCK,              /* a thread did not come back: call _exit soon, do not
                               destroy the pipeline, nor its registry */
-    GP_PAUSED,             /* gp_pipeline_pause: it can go on, see gp_pipeline_go_on */
+    GP_PAUSED,             /* gp_pipeline_retune: it can go on, see gp_pipeline_go_on */
 } gp_outcome;
 
 /* Says that the caller writes a file of its own beside the next run (a report), before it: no
@@ -313,14 +313,6 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
  * runs is for the next one. May be called from any thread and from a signal handler. */
 void gp_cancel(gp_pipeline *p, int level);
 
-/* Pauses the run: sources stop, those that are joined somewhere after as much of each; what they made goes through
- * as far as it does not wait for later frames; nothing is flushed and no file gets its name; gp_pipeline_run returns
- * GP_PAUSED, or how it ended, if it came to its end. A source that waits for its input pauses once
- * that wait is over. What
- * gp_cancel asked for meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between
- * runs. */
-void gp_pipeline_pause(gp_pipeline *p);
-
 /* Goes on where the paused run of `from` is, under the plan of p: `from`, or one with the same stages, wires and types
  * of buffers. What may differ: depths, streams, batch, batch_wait, latency, workers, launch, sync, priority,
  * stall_timeout, on_error, max_dropped; constants; and the options, scripts and kernels of stages that keep nothing
@@ -335,8 +327,9 @@ bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
 
 /* Retunes a run of `from`: makes all ready to go on under the plan of p while the run goes on (takes memory, compiles
  * kernels, opens stages), waits until what waits in its buffers fits those of p, and pauses it there, at once:
- * nothing goes through first, but a source that waits for its input pauses once that is over. A run of several ranks
- * with several collective stages pauses as gp_pipeline_pause does it, so that all ranks may pause at the same time.
+ * nothing goes through first, is flushed or gets its name, but a source that waits for its input pauses once that is
+ * over. In a run of several ranks with several collective stages the frames that sources have made go through first, so
+ * that all ranks may pause at the same time. What gp_cancel asks for meanwhile is asked of the run that goes on.
  * True: gp_pipeline_run of `from` returns, mostly GP_PAUSED, and gp_pipeline_go_on(p, from) is to follow, which has
  * the options `o` of this call. False: an error, as gp_pipeline_go_on has them; without one the run is over, or
  * coming to its end, or p was cancelled meanwhile, or `pause` was false. Any thread but that of the run, one at a
@@ -481,7 +474,7 @@ int gp_output_fd(gp_output *out);
 
 /* Does gp_pipeline_run on a thread of its own, which uses `errs`, and what *o points to, until gp_pipeline_wait
  * returns. Until then no functions of the pipeline may be called but those of this section, gp_cancel,
- * gp_pipeline_pause, gp_pipeline_retune, gp_pipeline_destroy and those that read numbers. False, with an error: it
+ * gp_pipeline_retune, gp_pipeline_destroy and those that read numbers. False, with an error: it
  * was not started. */
 bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 /* Waits until that run is over; GP_ERROR if none was started. */
