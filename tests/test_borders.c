@@ -104,9 +104,10 @@ TEST_EACH(how_it_crosses, ways)
 static const struct { const char *what; gp_link engine, mapped; size_t most; } lines[] = {
     { "not measured", { 0, 0 }, { 0, 0 }, 256 << 10 },
     { "one of them", { 50e9, 8000 }, { 0, 0 }, 256 << 10 },
-    { "they meet at 400 KB", { 50e9, 8000 }, { 25e9, 0 }, 400000 / 4096 * 4096 },
-    { "kernels are as fast", { 50e9, 8000 }, { 50e9, 3000 }, 1 << 20 },
-    { "and hardly slower", { 50e9, 8000 }, { 49.9e9, 3000 }, 1 << 20 },
+    { "they meet at 200 KB", { 50e9, 4000 }, { 25e9, 0 }, 200000 / 4096 * 4096 },
+    { "and at 400 KB", { 50e9, 8000 }, { 25e9, 0 }, 256 << 10 },
+    { "kernels are as fast", { 50e9, 8000 }, { 50e9, 3000 }, 256 << 10 },
+    { "and hardly slower", { 50e9, 8000 }, { 49.9e9, 3000 }, 256 << 10 },
     { "kernels do not even begin sooner", { 50e9, 3000 }, { 25e9, 8000 }, 4 << 10 },
     { "much slower", { 50e9, 3100 }, { 1e9, 3000 }, 4 << 10 },
     { "slower to begin, and faster", { 25e9, 3000 }, { 50e9, 8000 }, 4 << 10 },

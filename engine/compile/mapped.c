@@ -14,7 +14,7 @@
 size_t gp_copying_most(const gp_device_info *d, gp_copying how, bool *measured)
 {
     static const size_t usual[GP_COPYINGS] = { [GP_COPY_KERNEL] = 64 << 10, [GP_COPY_MAPPED] = 256 << 10 };
-    const double LEAST = 4 << 10, MOST = 1 << 20;
+    const double LEAST = 4 << 10, MOST = (double)usual[how];
     gp_link engine = d->launch[GP_COPY_DMA], other = d->launch[how];
     *measured = engine.rate > 0 && other.rate > 0;
     if (!*measured)
