@@ -396,6 +396,32 @@ TEST(depths_beside_copies)
     destroy(&r);
 }
 
+/* A frame that is carried has the slot of the one before: with fewer slots none of an older frame is in its place. */
+TEST(slots_of_what_is_carried)
+{
+    static const char sums[] =
+        "buffers: {x: {dtype: f32, shape: [4]}, was: {carry: sum}, sum: {like: x}}\nstages:\n"
+        "  - {use: generate, pattern: constant, value: 1, rate: 400, out: x}\n"
+        "  - {use: expr, in: {x: x, was: was}, out: sum, expr: was + x}\n"
+        "  - {use: write, path: out.raw, durable: none}\n";
+    static const char *const sets[][3] = { { "device=cpu:0", "depth=12", NULL }, { "device=cpu:0", "depth=1", NULL },
+        { "device=cpu:0", "depth=24", NULL }, { "device=cpu:0", "depth=2", NULL }, { "device=cpu:0", "depth=3", NULL } };
+    const char *dir = pipe_dir();
+    edited_run r;
+    size_t n;
+    start(&r, dir, sums, sets[0]);
+    for (int i = 1; i < PARTS - 1; i++) {
+        wait_for(&r, frames_in(&r) + 30);
+        ck_assert_msg(edit(&r, dir, sums, sets[i % COUNT(sets)]), "%s", pipe_said(&r.refused));
+    }
+    finish(&r, 1);
+    OWNED float *have = (float *)pipe_read(dir, "out.raw", &n);
+    ck_assert_uint_eq(n, frames_in(&r) * 4 * sizeof *have);
+    for (size_t i = 0; i < n / sizeof *have; i++)
+        ck_assert_msg(have[i] == (float)(i / 4 + 1), "element %zu is %g", i, (double)have[i]);
+    destroy(&r);
+}
+
 /* Many workers and files: no frame is lost, doubled or in another's place. */
 TEST(workers_of_files)
 {
