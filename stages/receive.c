@@ -36,6 +36,7 @@ struct receiver {
     gp_type type;
     gp_zmq_msg part[PARTS];
     int parts;                 /* of the message that is there; those beyond PARTS count, and are gone */
+    char why[GP_WHY];          /* ... of which the header is good, but not the rest: why; else empty */
     bool is_held;              /* ... which is that of a frame, and waits until these holes are made: */
     uint64_t dropped, lost;
     gp_wire wire;
@@ -126,7 +127,7 @@ static bool is_text(gp_zmq_msg *m, const char *text)
     return gp_zmq.msg_size(m) == strlen(text) && !memcmp(gp_zmq.msg_data(m), text, strlen(text));
 }
 
-/* Reads what was taken. False: why it is none that makes a frame, or an end. */
+/* Reads what was taken. False: why it is none that has a number, or an end. */
 static bool understand(struct receiver *r, gp_call *c, char why[GP_WHY])
 {
     const struct opts *o = c->opts;
@@ -138,9 +139,12 @@ static bool understand(struct receiver *r, gp_call *c, char why[GP_WHY])
     if (!gp_wire_read(&r->wire, gp_zmq.msg_data(header), gp_zmq.msg_size(header), keys, nkeys, why))
         return false;
     int want = first + (r->wire.end ? 1 : 2);
+    *r->why = 0;
     if (r->parts != want)
-        return gp_why(why, "has %d part%s, and it is one of %d", r->parts, r->parts == 1 ? "" : "s", want);
-    return r->wire.end || gp_wire_fits(&r->wire, gp_zmq.msg_size(&r->part[first + 1]), why);
+        gp_why(r->wire.end ? why : r->why, "has %d part%s, and it is one of %d", r->parts, r->parts == 1 ? "" : "s", want);
+    else if (!r->wire.end)
+        gp_wire_fits(&r->wire, gp_zmq.msg_size(&r->part[first + 1]), r->why);
+    return r->parts == want || !r->wire.end;
 }
 
 static struct one *find_sender(struct receiver *r, const struct opts *o)
@@ -181,7 +185,15 @@ static void follow(struct receiver *r, const struct opts *o)
         r->ends = 0, s->numbered = s->ended = false;
 }
 
-/* The next message. GP_OK: it has a frame; GP_DROP: it has none, and is done with. */
+static gp_status is_wrong(const struct receiver *r, gp_call *c, const gp_frame *f, const char *why)
+{
+    const struct opts *o = c->opts;
+    gp_fail(c->errs, GP_E_RUN, o->where.at, "stage '%s', frame %llu: message %llu %s", c->name,
+            (unsigned long long)f->index, (unsigned long long)r->messages, why);
+    return GP_FAILED;
+}
+
+/* The next message. GP_OK: it has the number of a frame; GP_DROP: it has none, and is done with. */
 static gp_status next_message(struct receiver *r, gp_call *c, const gp_frame *f, bool first)
 {
     const struct opts *o = c->opts;
@@ -202,11 +214,8 @@ static gp_status next_message(struct receiver *r, gp_call *c, const gp_frame *f,
     }
     if (o->topic && !is_text(&r->part[0], o->topic))
         return GP_DROP;                /* one that only begins so */
-    if (!understand(r, c, why)) {
-        gp_fail(c->errs, GP_E_RUN, o->where.at, "stage '%s', frame %llu: message %llu %s", c->name,
-                (unsigned long long)f->index, (unsigned long long)r->messages, why);
-        return GP_FAILED;
-    }
+    if (!understand(r, c, why))
+        return is_wrong(r, c, f, why);
     follow(r, o);
     return r->wire.end ? GP_DROP : GP_OK;
 }
@@ -249,6 +258,8 @@ static gp_status hand_on(struct receiver *r, gp_call *c, gp_frame *f)
     char is[128], most[GP_BOUNDS_TEXT], number[40] = "";
     gp_zmq_msg *data = &r->part[o->topic ? 2 : 1];
     r->is_held = false;
+    if (*r->why)
+        return is_wrong(r, c, f, r->why);
     if (!fits(r, o)) {
         if (w->numbered)
             snprintf(number, sizeof number, ", number %llu of its sender,", (unsigned long long)w->frame);

@@ -28,6 +28,7 @@ struct sender {
     uint64_t next, dropped;    /* 1 more than the last number; holes before the next frame that count as dropped */
     bool is_ready; size_t n;   /* the header of frame `ready` is made, which waits for room */
     uint64_t ready;
+    const char *name; gp_loc at;           /* of the stage */
 };
 
 static bool shape(gp_shape *s)
@@ -58,7 +59,8 @@ static bool open_sender(const gp_open *g, void **state)
     const struct opts *o = g->opts;
     struct sender *r = calloc(1, sizeof *r);
     uint64_t id = (uint64_t)gp_now_ns();
-    *state = r;
+    if ((*state = r))
+        r->name = g->name, r->at = o->where.at;
     if (!r || !(r->f = open_memstream(&r->header, &r->room)))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     if (getrandom(&id, sizeof id, GRND_NONBLOCK) < 0)
@@ -181,16 +183,27 @@ static bool send_end(struct sender *r, gp_call *c)
     return (sent >= 0 && gone >= 0) || failed(o, c, errno);
 }
 
+/* c: NULL where the run is over. */
+static void drain(struct sender *r, gp_call *c, gp_errs *errs)
+{
+    if (r->z.ctx && r->next && !gp_zmq_drain(&r->z, c))
+        gp_fail(errs, GP_E_WARN, r->at, "stage '%s': those who receive have not taken all that was sent: what is left is lost",
+                r->name);
+}
+
 static bool finish(gp_call *c)
 {
     struct sender *r = c->state;
-    const struct opts *o = c->opts;
     if (!gp_stopping(c) && !send_end(r, c))
         return false;
-    if (!gp_zmq_drain(&r->z, c))
-        gp_fail(c->errs, GP_E_WARN, o->where.at, "stage '%s': those who receive have not taken all that was sent: what is "
-                "left is lost", c->name);
+    drain(r, c, c->errs);
     return true;
+}
+
+static void break_off(void *state, const char *why, gp_errs *errs)
+{
+    (void)why;
+    drain(state, NULL, errs);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
@@ -212,5 +225,6 @@ const gp_kind gp_kind_send = {
     .help = "frames to other programs over the network, by ZeroMQ",
     .in = in, .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN, .any_shape = true,
-    .shape = shape, .open = open_sender, .run = run, .skipped = skipped, .finish = finish, .close = close_sender,
+    .shape = shape, .open = open_sender, .run = run, .skipped = skipped, .finish = finish,
+    .break_off = break_off, .close = close_sender,
 };

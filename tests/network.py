@@ -266,6 +266,10 @@ s = Run("send", SENDER.replace("  - {name: out", "  - {use: lua, script: third.l
 check("its end without a receiver: all is made", until(lambda: os.path.exists(path("third"))))
 check("its end without a receiver: Ctrl-C", s.end(signal.SIGINT) in (0, 130) and "have not taken all that was sent" in s.text, s.text)
 
+put("fails.lua", "function process(f, x, y)\n  y:copy(x)\n  assert(f.index < 2)\nend\n")
+s = Run("send", SENDER.replace("  - {name: out", "  - {use: lua, script: fails.lua}\n  - {name: out") % (3, "connect: ipc://nobody.sock"))
+check("it fails, and nobody took what was sent", s.end() == 1 and "have not taken all that was sent" in s.text, s.text)
+
 # reopen
 r = receiver("connect: 'ipc://p'", ", reopen: true, frames: 5")
 for m in [number(0), number(1), END, number(0), number(1), END, number(0)]:
@@ -385,6 +389,11 @@ for name, parts, what in BAD:
     push.send_multipart(message(7))
 push.send_multipart(END)
 check("damaged: dropped", r.end() == 0 and sorted(got()) == list(range(1, 2 * len(BAD), 2)) and all((x == frame(7)).all() for x in got().values()), r.text)
+r = receiver("connect: 'ipc://p'", keys=", on_error: drop")
+for m in [message(0), [message(1)[0], b"xx"], message(2), message(3), END]:
+    push.send_multipart(m)
+check("damaged data: the frames behind keep their numbers", r.end() == 0 and sorted(got()) == [0, 2, 3] and r.account["sources"][0]["failed"] == 1
+      and all((got()[k] == frame(k)).all() for k in (0, 2, 3)), r.text)
 for name, parts, what in BAD[1:]:
     p = subprocess.Popen([gpipe, "run", "-q", "--device", "cpu", "-"], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     p.stdin.write(f"""

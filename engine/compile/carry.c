@@ -128,7 +128,8 @@ static bool agree(const gp_resolving *r, const gp_stage *a, const gp_stage *b)
 {
     const gp_buffer *x = &r->buffer[a->in[1]].b, *y = &r->buffer[b->in[1]].b;
     return a->on_hole == b->on_hole && x->value.is_int == y->value.is_int && x->value.i == y->value.i
-        && x->value.f == y->value.f && !x->path == !y->path && (!x->path || !strcmp(x->path, y->path));
+        && !memcmp(&x->value.f, &y->value.f, sizeof x->value.f)        /* 0 and -0 are two */
+        && !x->path == !y->path && (!x->path || !strcmp(x->path, y->path));
 }
 
 /* Which cycles are in one segment: those of stages on the device that make a frame of each. There what is carried in

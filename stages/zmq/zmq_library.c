@@ -253,7 +253,7 @@ bool gp_zmq_drain(gp_zmq_socket *z, gp_call *c)
     pthread_detach(id);
     close_socket(z);
     z->ctx = NULL;
-    bool taken = gp_wait_fd(c, fd) || poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, LAST_MS) > 0;
+    bool taken = (c && gp_wait_fd(c, fd)) || poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, LAST_MS) > 0;
     leave(e);
     return taken;
 }

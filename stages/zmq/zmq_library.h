@@ -71,7 +71,7 @@ typedef struct gp_zmq_part { const void *data; size_t n; } gp_zmq_part;
 int gp_zmq_put(const gp_zmq_socket *z, const gp_zmq_part *part, int n);
 /* From then on, how many of the others have gone since; -1: errno. Once: begins to count. */
 int gp_zmq_gone(gp_zmq_socket *z);
-/* Waits until the others have taken what was sent, or the run is stopping, and then for a second more. False: they have
- * not, and what is left is lost. */
+/* Waits until the others have taken what was sent, or the run is stopping or over (c NULL), and then for a second more.
+ * False: they have not, and what is left is lost. */
 bool gp_zmq_drain(gp_zmq_socket *z, gp_call *c);
 void gp_zmq_close(gp_zmq_socket *z);   /* at once, also one that is not open */

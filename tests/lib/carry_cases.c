@@ -167,6 +167,27 @@ TEST_THIN(runs_again, 2, 1)
         ck_assert_float_eq(out[i], sum += in[i]);
 }
 
+/* Two that carry one buffer, and begin with zeros of both signs. */
+TEST(zeros_of_both_signs)
+{
+    size_t n;
+    static const char yaml[] =
+        "buffers: {x: {dtype: f32, shape: [1]}, v: {like: x}, u: {carry: v, init: 0.0}, t: {carry: v, init: -0.0}}\nstages:\n"
+        "  - {use: generate, pattern: constant, value: 1, frames: 2, out: x}\n"
+        "  - {use: expr, in: {x: x, u: u, t: t}, out: v, expr: x + u + t}\n"
+        "  - {use: expr, in: {x: x, u: u, t: t}, out: {a: a, b: b}, expr: \"a = x / u\\nb = x / t\"}\n"
+        "  - {use: write, name: plus, in: a, path: a.raw}\n  - {use: write, name: minus, in: b, path: b.raw}\n";
+    const char *dir = pipe_dir();
+    pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_uint_eq(r.account[0].out, 2);
+    OWNED float *a = (float *)pipe_read(dir, "a.raw", &n);
+    OWNED float *b = (float *)pipe_read(dir, "b.raw", &n);
+    ck_assert_float_eq(a[0], INFINITY);
+    ck_assert_float_eq(b[0], -INFINITY);
+    ck_assert_float_eq(a[1], 1);
+    pipe_dir_remove(dir);
+}
+
 /* ---- a source without end --------------------------------------------- */
 
 static void stop_soon(gp_pipeline *p, void *arg)
