@@ -134,10 +134,10 @@ TEST_SOME(finds, sizeof wrong / sizeof *wrong, 5, 1)
  * which does not outlive this one; what they write is in a folder that is removed. */
 TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
 {
-    char *name = format("%s/said", dir);
-    char *said = format("#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
+    char *name = format("%s/said", dir), folder[600];
+    char *script = format("#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
                         "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);
-    pipe_text(dir, "cxx", said);
+    pipe_text(dir, "cxx", script);
     char *cxx = format("sh %s/cxx", dir);
     setenv("CXX", cxx, 1);
     pipe_result r = run_stage(wrong[0].stage, true);
@@ -146,11 +146,11 @@ TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
     FILE *f = fopen(name, "r");
     int group = 0;
     ck_assert_ptr_nonnull(f);
-    ck_assert_int_eq(fscanf(f, "%d %599s", &group, said), 2);
+    ck_assert_int_eq(fscanf(f, "%d %599s", &group, folder), 2);
     fclose(f);
     ck_assert_int_ne(group, getpgrp());
-    ck_assert_ptr_nonnull(strstr(said, "/.cc.gpipe-"));
-    ck_assert_int_ne(access(said, F_OK), 0);
+    ck_assert_ptr_nonnull(strstr(folder, "/.cc.gpipe-"));
+    ck_assert_int_ne(access(folder, F_OK), 0);
 }
 
 static const char *const right[] = {
