@@ -326,11 +326,11 @@ grep -q 'cuda:1 (auto: B; most free memory, 65.2 of 78.2 GiB; cuda:0 has 1.9)' "
     && ok || bad "auto: $(sed -n 2p "$tmp/stdout")"
 expect 'two models'      2 "'cuda:0' is A and 'cuda:1' is B: frames can be shared out only among devices of one model" \
     "$GPIPE" plan --machine "$tmp/two.json" --device all pipelines/edges.yaml
-launch='"launch": {"engine_us": 8, "engine_gb_s": 50, "mapped_us": 0, "mapped_gb_s": 25, "kernel_us": 9, "kernel_gb_s": 25}'
+launch='"launch": {"engine_us": 4, "engine_gb_s": 50, "mapped_us": 0, "mapped_gb_s": 25, "kernel_us": 9, "kernel_gb_s": 25}'
 echo "{\"devices\": [{\"name\": \"A\", $gpu, $launch}]}" >"$tmp/measured.json"
 printf 'buffers: {x: {dtype: f32, shape: [64]}}\nstages: [{use: generate, frames: 4, out: x}, {use: scale}, {use: discard}]\n' >"$tmp/few.yaml"
 expect 'as measured'     0 '' "$GPIPE" plan --machine "$tmp/measured.json" "$tmp/few.yaml"
-grep -q "up to 4.0 KiB of a launch by a kernel, up to 388.0 KiB mapped, as 'gpipe machine --measure' found" "$tmp/stdout" \
+grep -q "up to 4.0 KiB of a launch by a kernel, up to 192.0 KiB mapped, as 'gpipe machine --measure' found" "$tmp/stdout" \
     && ok || bad "a plan as measured: $(grep copies: "$tmp/stdout")"
 expect 'check for two'   0 '' "$GPIPE" check --machine "$tmp/two.json" --device cuda:1 pipelines/edges.yaml
 expect 'not there'       4 "no device 'cuda:2'; this machine has 2" "$GPIPE" \
