@@ -1,6 +1,6 @@
 """kit.py - what programs of this folder that run gpipe share: its path, a folder, a count of checks, processes that end
 with the test."""
-import atexit, os, subprocess, sys, tempfile, time
+import atexit, os, random, signal, socket, subprocess, sys, tempfile, time
 
 gpipe = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]) else os.environ["GPIPE"])
 tmp = tempfile.TemporaryDirectory()
@@ -8,6 +8,15 @@ os.chmod(tmp.name, 0o700)
 env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, TERM="xterm")
 quick = os.environ.get("GPIPE_TESTS") != "all"
 children, passed, failed = [], 0, []
+
+
+def too_long(*_):
+    raise TimeoutError("the test has not ended in half an hour")
+
+
+# Whatever waits without an end of its own fails where it waits.
+signal.signal(signal.SIGALRM, too_long)
+signal.alarm(1800)
 
 
 @atexit.register
@@ -54,6 +63,17 @@ def until(true, seconds=60):
     while not true() and time.time() < end:
         time.sleep(0.02)
     return true()
+
+
+def free_port(host="127.0.0.1", kind=socket.SOCK_STREAM):
+    """One of those that the system never gives away by itself, so that it stays free until gpipe takes it."""
+    while True:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind) as s:
+            try:
+                s.bind((host, random.randrange(10000, 32768)))
+                return s.getsockname()[1]
+            except OSError:
+                pass
 
 
 def spawn(*args, **more):

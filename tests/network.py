@@ -1,12 +1,12 @@
 """network.py - gpipe's stages `send` and `receive` beside each other and beside pyzmq, over sockets of one machine.
 
 Nothing here relies on time: what is waited for are files, the bytes of a socket, or the end of a process."""
-import json, os, re, shutil, signal, socket, subprocess
+import itertools, json, os, re, shutil, signal, socket, subprocess
 import numpy as np
 import zmq
-from kit import bytes_of, check, env, gpipe, path, put, spawn, total, until
+from kit import bytes_of, check, env, free_port, gpipe, path, put, spawn, total, until
 
-ctx = zmq.Context()
+ctx, push, count = zmq.Context(), None, itertools.count()
 __file__ = os.path.abspath(__file__)
 os.chdir(path("."))
 
@@ -19,12 +19,6 @@ def sock(kind, **options):
     for name, value in options.items():
         s.setsockopt(getattr(zmq, name), value)
     return s
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def ipc(name):
@@ -48,6 +42,16 @@ class Run:
         said = [json.loads(x) for x in self.text.splitlines() if x.startswith("{")]
         self.account = next((x["account"] for x in said if "account" in x), {})
         return self.p.returncode
+
+
+def pushes():
+    """A socket, and where it is: one of its own for each receiver, since what is sent to one that is just going is lost."""
+    global push
+    if push:
+        push.close()
+    push = sock(zmq.PUSH)
+    push.bind(ipc(f"p{next(count)}"))
+    return f"connect: '{push.LAST_ENDPOINT.decode()}'"
 
 
 def receiver(address, more="", dtype="f32", shape="[4, 8]", keys="", out="got", behind=""):
@@ -139,9 +143,7 @@ stages:
 pull.close()
 
 # ---- pyzmq to gpipe
-push = sock(zmq.PUSH)
-push.bind(ipc("p"))
-r = receiver(f"connect: 'ipc://p'")
+r = receiver(pushes())
 for k in range(3):
     push.send_multipart(message(k))
 push.send_multipart(message(3, time_ns=1700000000123000000, name="a b \u00e4 \U0001f600", meta={"exposure": 0.25, "other": [1]}))
@@ -155,12 +157,12 @@ g = got()
 check("from pyzmq: frames", sorted(g) == list(range(8)) and all((g[k] == frame(k)).all() for k in range(6)), g)
 check("from pyzmq: fewer rows", g and (g[6] == frame(6, shape=(2, 8))).all() and g[7].shape == (0, 8), g)
 check("from pyzmq: meta", len(lines()) > 3 and lines()[3] == ["3", "1700000000123", "a", "b", "\u00e4", "\U0001f600", "0.25"], lines())
-r = receiver(f"connect: 'ipc://p'", shape='["<=9", "<=9"]')
+r = receiver(pushes(), shape='["<=9", "<=9"]')
 for k in range(4):
     push.send_multipart(message(k, frame(k, shape=(k + 1, 9 - k))))
 push.send_multipart(END)
 check("shapes that differ", r.end() == 0 and all((got()[k] == frame(k, shape=(k + 1, 9 - k))).all() for k in range(4)), r.text)
-r = receiver(f"connect: 'ipc://p'", dtype="u8")
+r = receiver(pushes(), dtype="u8")
 push.send_multipart(message(0, frame(0, bool)))
 push.send_multipart(END)
 check("bool", r.end() == 0 and (got()[0] == frame(0, bool)).all(), r.text)
@@ -189,7 +191,7 @@ for name, sent, frames, lost, dropped, missing in [
         ("skipped", [number(7), number(12, dropped=3), number(15)], {0: 7, 1: 12, 2: 15}, 0, 0, "skip"),
         ("anew", [number(7), number(8), number(3), number(4), number(2**62)], {0: 7, 1: 8, 2: 3, 3: 4, 4: 2**62}, 0, 0, "hole"),
         ("another sender", [number(7, sender="a"), number(9, sender="b"), number(10, sender="b")], {0: 7, 1: 9, 2: 10}, 0, 0, "hole")]:
-    r = receiver("connect: 'ipc://p'", f", missing: {missing}")
+    r = receiver(pushes(), f", missing: {missing}")
     for m in sent + ([] if b"\"end" in sent[-1][0] else [END]):
         push.send_multipart(m)
     check(f"numbers, {name}: ends", r.end() == 0, r.text)
@@ -271,7 +273,7 @@ s = Run("send", SENDER.replace("  - {name: out", "  - {use: lua, script: fails.l
 check("it fails, and nobody took what was sent", s.end() == 1 and "have not taken all that was sent" in s.text, s.text)
 
 # reopen
-r = receiver("connect: 'ipc://p'", ", reopen: true, frames: 5")
+r = receiver(pushes(), ", reopen: true, frames: 5")
 for m in [number(0), number(1), END, number(0), number(1), END, number(0)]:
     push.send_multipart(m)
 check("reopen", r.end() == 0 and [int(got()[k][0, 0]) for k in range(5)] == [0, 100, 0, 100, 0] and "anew" not in r.text, r.text)
@@ -378,35 +380,33 @@ BAD = [("empty", [b""], "message 1 is not an object of JSON"), ("one part", [hea
        ("another shape", number(0, a=None) and message(0, frame(0, shape=(4, 9)), frame=7), "what came, number 7 of its sender, is f32 [4, 9], and f32 [4, 8] is declared"),
        ("more rows", message(0, frame(0, shape=(5, 8))), "what came is f32 [5, 8]"), ("another axis", message(0, frame(0, shape=(32,))), "what came is f32 [32]"),
        ("an end with data", [b'{"end":true}', data], "has 2 parts, and it is one of 1")]
-r = receiver("connect: 'ipc://p'")
+r = receiver(pushes())
 push.send_multipart(message(0))
 check("damaged: before", until(lambda: 0 in got()))
 push.send_multipart(BAD[0][1])
 check("damaged: an error", r.end() == 1 and "stage 'in', frame 1: message 2 is not an object of JSON" in r.text and '"line": 5' in r.text, r.text)
-r = receiver("connect: 'ipc://p'", keys=", on_error: drop")
+r = receiver(pushes(), keys=", on_error: drop")
 for name, parts, what in BAD:
     push.send_multipart(parts)
     push.send_multipart(message(7))
 push.send_multipart(END)
 check("damaged: dropped", r.end() == 0 and sorted(got()) == list(range(1, 2 * len(BAD), 2)) and all((x == frame(7)).all() for x in got().values()), r.text)
-r = receiver("connect: 'ipc://p'", keys=", on_error: drop")
+r = receiver(pushes(), keys=", on_error: drop")
 for m in [message(0), [message(1)[0], b"xx"], message(2), message(3), END]:
     push.send_multipart(m)
 check("damaged data: the frames behind keep their numbers", r.end() == 0 and sorted(got()) == [0, 2, 3] and r.account["sources"][0]["failed"] == 1
       and all((got()[k] == frame(k)).all() for k in (0, 2, 3)), r.text)
 for name, parts, what in BAD[1:]:
-    p = subprocess.Popen([gpipe, "run", "-q", "--device", "cpu", "-"], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    p.stdin.write(f"""
+    p = spawn("run", "-q", "--device", "cpu", put("damaged.yaml", f"""
 metadata: [exposure]
 buffers: {{raw: {{dtype: f32, shape: [4, 8]}}}}
 stages:
-  - {{name: in, use: receive, connect: '{ipc('p')}', out: raw}}
+  - {{name: in, use: receive, {pushes()}, out: raw}}
   - {{use: discard}}
-""")
-    p.stdin.close()
+"""), stderr=subprocess.PIPE)
     push.send_multipart(parts)
-    text = p.stderr.read()
-    check("damaged, " + name, p.wait() == 1 and what in text and "stage 'in', frame 0" in text and ":5:" in text, text)
+    text = p.communicate(timeout=60)[1]
+    check("damaged, " + name, p.returncode == 1 and what in text and "stage 'in', frame 0" in text and ":5:" in text, text)
 
 # bytes that are no ZeroMQ at all
 port = free_port()

@@ -2,7 +2,7 @@
 """udp.py GPIPE: packets that this program sends on the loopback device, and what the kind 'udp' makes of them."""
 import json, os, shutil, signal, socket, struct, subprocess, time
 import numpy as np
-from kit import check, env, gpipe, path, put, quick, spawn, total, until
+from kit import check, env, free_port, gpipe, path, put, quick, spawn, total, until
 
 PER, SIZE = 4, 64                      # packets in a frame, bytes of data in each
 
@@ -16,12 +16,6 @@ def packet(k, header=8, trailer=0, form=">Q", data=None):
     return struct.pack(form, k % 2**bits).ljust(header, b"\0") + (data or payload(k)) + b"t" * trailer
 
 
-def free_port(family=socket.AF_INET):
-    with socket.socket(family, socket.SOCK_DGRAM) as s:
-        s.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def is_bound(port):
     return any(f":{port:04X} " in line for name in ("udp", "udp6") if os.path.exists(f"/proc/net/{name}")
                for line in open(f"/proc/net/{name}"))
@@ -29,7 +23,7 @@ def is_bound(port):
 
 class Run:
     def __init__(self, options="", frames=4, behind="", sequence="sequence: u64", family=socket.AF_INET):
-        self.port = free_port(family)
+        self.port = free_port("::1" if family == socket.AF_INET6 else "127.0.0.1", socket.SOCK_DGRAM)
         shutil.rmtree(path("out"), ignore_errors=True)
         put("p.yaml", f"""
 metadata: [lost, sequence]
@@ -207,7 +201,7 @@ BAD = [("packet: 64, sequence: u64, reorder: 1000000000", 3, "250000002 frames o
        (f"packet: 64, port: {taken}", 4, "Address already in use"), ("packet: 64, address: 239.1.2.3, interface: none7", 4, "239.1.2.3"),
        ("packet: 64, address: 192.0.2.77", 4, "Cannot assign requested address"), ("header: 8", 3, "packet")]
 for options, code, what in BAD:
-    port = "" if "port:" in options else f"port: {free_port()}, "
+    port = "" if "port:" in options else f"port: {free_port(kind=socket.SOCK_DGRAM)}, "
     p = subprocess.run([gpipe, "run", "-q", "--device", "cpu", "-"], env=env, capture_output=True, text=True, timeout=60, input=f"""
 buffers: {{raw: {{dtype: u8, shape: [4, 64]}}}}
 stages:
