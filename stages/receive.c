@@ -199,13 +199,14 @@ static gp_status next_message(struct receiver *r, gp_call *c, const gp_frame *f,
     const struct opts *o = c->opts;
     char why[GP_WHY];
     int events;
+    gp_status s;
     while (!((events = gp_zmq_events(&r->z)) & GP_ZMQ_IN))
         if (r->ends >= o->senders)     /* what was there, of one that had gone before, is not lost */
             return GP_END;
         else if (!first)
             return GP_AGAIN;
-        else if (!gp_wait_fd(c, r->z.fd))
-            return GP_STOPPED;
+        else if ((s = gp_wait_between(c, r->z.fd, -1)) != GP_OK)
+            return s;
     if (events < 0 || !take(r)) {
         if (events >= 0 && errno == EAGAIN)
             return GP_DROP;
@@ -295,8 +296,8 @@ static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
         if (s != GP_OK && s != GP_DROP)
             return s;
         r->is_held = s == GP_OK;
-        if (s == GP_DROP && !(first ? gp_wait_until(c, 0) : false))    /* whatever comes, the run may stop or pause */
-            return first ? GP_STOPPED : GP_AGAIN;
+        if (s == GP_DROP && (s = first ? gp_wait_between(c, -1, 0) : GP_AGAIN) != GP_OK)
+            return s;                  /* whatever comes, the run may stop or pause */
     }
 }
 

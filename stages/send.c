@@ -117,6 +117,7 @@ static gp_status send_frame(struct sender *r, gp_call *c, const gp_frame *f, boo
 {
     const struct opts *o = c->opts;
     int sent;
+    gp_status s;
     if (!r->is_ready || r->ready != f->index)
         r->n = header_of(r, c, f), r->ready = f->index, r->is_ready = r->n;
     if (!r->n) {
@@ -126,8 +127,8 @@ static gp_status send_frame(struct sender *r, gp_call *c, const gp_frame *f, boo
     while (!(sent = put(r, o, r->n, &f->in[0])))
         if (!first)
             return GP_AGAIN;
-        else if (!gp_wait_fd(c, r->z.fd))
-            return GP_STOPPED;
+        else if ((s = gp_wait_between(c, r->z.fd, -1)) != GP_OK)
+            return s;
     if (sent < 0) {
         failed(o, c, errno);
         return GP_FAILED;

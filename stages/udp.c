@@ -397,13 +397,14 @@ static gp_status hand_on(struct receiver *r, gp_call *c, gp_frame *f)
 /* Between batches of packets the run may stop or pause, however fast they come. */
 static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
 {
+    gp_status s;
     while (!is_over(r, r->next)) {
         if (r->at < r->got) {
             r->at += take(r);
         } else if (!first) {
             return GP_AGAIN;
-        } else if (!gp_wait_fd(c, r->fd)) {
-            return GP_STOPPED;
+        } else if ((s = gp_wait_between(c, r->fd, -1)) != GP_OK) {
+            return s;
         } else if (!receive(r) && errno != EAGAIN && errno != EINTR) {
             gp_fail(c->errs, GP_E_RUN, r->o->at, "stage '%s': cannot receive: %s", c->name, gp_strerror(errno));
             return GP_FAILED;

@@ -48,8 +48,9 @@ gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[
     while (!gp_outfile_open(f, path, why)) {
         if (!f->unread)
             return GP_FAILED;
-        if (!gp_wait_until(c, gp_now_ns() + moment))
-            return GP_STOPPED;
+        gp_status s = gp_wait_between(c, -1, gp_now_ns() + moment);
+        if (s != GP_OK)
+            return s;
     }
     return GP_OK;
 }

@@ -258,18 +258,6 @@ TEST_LOOP(drops_nothing, 0, 2)
     free(all), free(more);
 }
 
-TEST(cannot_be_retuned)
-{
-    static const char yaml[] = "device: cpu\nbuffers: {x: {dtype: i32, shape: [4, 256]}}\nstages:\n"
-                               "  - {use: generate, frames: 9, out: x}\n"
-                               "  - {name: more, use: discard, in: x, when_full: drop-oldest}\n";
-    gp_errs errs = { .n = 0 };
-    gp_pipeline *p = pipe_compiled(io_dir, yaml, (gp_config){ .nset = 0 }), *q = pipe_compiled(io_dir, yaml, (gp_config){ .nset = 0 });
-    ck_assert_int_eq(pipe_run_part(p, NULL, q, 0, (gp_run_options){ 0 }, &errs), GP_ERROR);
-    ck_assert_msg(strstr(errs.e[0].msg, "with 'when_full' nothing can change"), "%s", errs.e[0].msg);
-    gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-}
-
 static const struct { const char *top, *view; int late; } deadlines[] = {
     { "", ", deadline: 1h", 0 }, { "", ", deadline: 1ns", FRAMES }, { "deadline: 1ns\n", "", FRAMES },
     { "deadline: 1ns\n", ", deadline: 0s", 0 }, { "", ", deadline: 1ns, workers: 3", FRAMES },

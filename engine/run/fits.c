@@ -178,9 +178,6 @@ static bool fits_stage(const fit *f, const gp_stage *was, const gp_stage *now, b
     const char *why = must_stay(now) ? must_stay(now) : must_stay(was), *file = changed_file(f, now);
     spot at;
     bool changed = stage_changed(f, was, now, &at);
-    if (gp_is_leaky(now) && f->p != f->from)
-        return gp_fail(f->errs, GP_E_SPEC, now->at, "with 'when_full' nothing can change while the run goes on: frames that "
-                       "wait for a stage that is slow would have to be done first");
     if (now->regroups && !now->kind->emit)
         return same_regroup(&was->regroup, &now->regroup)
             || gp_fail(f->errs, GP_E_SPEC, changed ? at.at : now->at, "stage '%s' takes and makes other frames than in the run, "

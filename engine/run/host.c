@@ -293,6 +293,7 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_call call = call_of(t);
     if (fr->index >= p->host->cached)
         return true;
+    t->goes_back = false;
     gp_thread_doing(t, GP_DOING_WORK, fr->index);
     gp_nvtx_push(p, fr->index);
     span->start = gp_measure_now(run);
@@ -387,7 +388,7 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d%s, which it may not return", st->name,
                 frame, (int)s, s == GP_END ? " (GP_END)" : s == GP_ABSENT ? " (GP_ABSENT)" : s == GP_LOST ? " (GP_LOST)" : "");
         fr->status = GP_FAILED;
-    } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame) {
+    } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame && !t->goes_back) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "
                 "may not have", st->name, frame);
         fr->status = GP_FAILED;

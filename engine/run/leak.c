@@ -14,6 +14,7 @@
 #include <string.h>
 #include "run/host.h"
 #include "run/measure.h"
+#include "run/paused.h"
 #include "run/setup.h"
 
 typedef struct gp_held { uint64_t frame; gp_meta meta; gp_type type; gp_numbers numbers; } gp_held;
@@ -190,6 +191,36 @@ static bool take(gp_threadrt *t)
     return took;
 }
 
+/* ---- a pause ---------------------------------------------------------------- */
+
+/* The queue may be shorter now: then the oldest frames in it find no room. */
+void gp_leak_take(gp_actorrt *p, const gp_actorrt *was, const gp_held_frame *frame, int n)
+{
+    struct gp_leakrt *l = p->leak;
+    const struct gp_leakrt *from = was->leak;
+    memcpy(l->holes, from->holes, sizeof l->holes);
+    l->last = from->last;
+    for (const gp_held_frame *f = frame; f < frame + n; f++) {
+        if (f->meta.hole) {
+            l->holes[f->meta.hole]++;
+            continue;
+        }
+        drop_one(l);
+        atomic_fetch_sub(&p->frames, 1);
+        atomic_fetch_sub(&p->bytes, gp_bytes(p->out[0]->type ? &f->type : &p->out[0]->buffer->type));
+    }
+    atomic_fetch_sub(&p->out[0]->produced.at, (uint64_t)n);
+    for (int i = 0; i < from->n; i++) {
+        int at = (from->first + i) % from->cap;
+        if (from->n - i > l->cap) {
+            drop_one(l);
+            continue;
+        }
+        l->held[l->n] = from->held[at];
+        memcpy(l->data + (size_t)l->n++ * l->stride, from->data + (size_t)at * from->stride, l->stride);
+    }
+}
+
 /* ---- the thread ----------------------------------------------------------- */
 
 static bool is_over(const gp_actorrt *p)
@@ -199,11 +230,18 @@ static bool is_over(const gp_actorrt *p)
         || (atomic_load(&p->in[0].ring->end) <= next && made(p) == next);
 }
 
+/* At once where all pause; else when what sources made is taken. What waits here goes on later. */
+static bool is_to_pause(const gp_actorrt *p)
+{
+    return atomic_load(&p->run->pausing) == GP_PAUSE_ALL
+        || (atomic_load(&p->in[0].ring->paused) && !may_take(p, atomic_load(&p->next)));
+}
+
 static bool may_go(void *actor)
 {
     const gp_actorrt *p = actor;
     uint64_t next = atomic_load(&p->next);
-    return is_over(p) || may_take(p, next) || (made(p) < next && has_room(p));
+    return is_over(p) || is_to_pause(p) || may_take(p, next) || (made(p) < next && has_room(p));
 }
 
 /* What its reader has not got stays so: the holes that it made are counted, the others are now. */
@@ -219,6 +257,11 @@ void gp_leak_thread(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
     while (!is_over(p)) {
+        if (is_to_pause(p)) {
+            atomic_store(&p->paused, true);
+            gp_actor_pause(p);
+            return;
+        }
         bool took = take(t), gave = give(p);
         if (took || gave)
             continue;

@@ -186,7 +186,7 @@ static bool keep_ring(const gp_run *run, int i, gp_held_ring *h)
     size_t n = (size_t)r->ring->nconsumers;
     h->produced = atomic_load(&r->produced.at), h->end = atomic_load(&r->end);
     h->consumed = calloc(n + 1, sizeof *h->consumed), h->closed = calloc(n + 1, sizeof *h->closed);
-    h->frame = calloc((size_t)(end - from) + 1, sizeof *h->frame);
+    h->frame = calloc((size_t)(end - from) + 1, sizeof *h->frame), h->nconsumers = (int)n;
     if (!h->consumed || !h->closed || !h->frame)
         return false;
     for (size_t c = 0; c < n; c++) {
@@ -207,13 +207,15 @@ static bool keep_ring(const gp_run *run, int i, gp_held_ring *h)
 
 static void keep_actor(gp_actorrt *p, gp_held_actor *h)
 {
-    h->next = p->host ? atomic_load(&p->host->head) : atomic_load(&p->next);
+    h->next = p->host && !p->leak ? atomic_load(&p->host->head) : atomic_load(&p->next);
     h->frames = atomic_load(&p->frames), h->bytes = atomic_load(&p->bytes), h->dropped = atomic_load(&p->dropped);
     h->over = !atomic_load(&p->paused), h->flushed = atomic_load(&p->flushed);
     if (p->seg)
         h->gathered = p->seg->gathered;
     if (p->host)
         h->missing = p->host->missing;
+    if (p->leak && !h->over)
+        h->leak = p;
 }
 
 static bool keep(gp_run *run, struct gp_paused *x)
@@ -296,27 +298,44 @@ void gp_paused_free(struct gp_paused *x)
 
 /* ---- going on -------------------------------------------------------- */
 
-static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs *errs)
+/* The first frame of a ring that a reader is still to have. */
+static uint64_t first_held(const gp_held_ring *h)
 {
-    uint64_t depth = (uint64_t)r->ring->depth, end = h->nframes ? h->frame[h->nframes - 1].frame + 1 : 0, least = h->produced;
-    for (int c = 0; c < r->ring->nconsumers; c++)
+    uint64_t least = h->produced;
+    for (int c = 0; c < h->nconsumers; c++)
         if (!h->closed[c] && h->consumed[c] < least)
             least = h->consumed[c];
-    if (h->produced - least > depth)
+    return least;
+}
+
+/* How many frames that wait find no room. Those before a stage that nobody waits for (leak.c) may, and are the newest. */
+static uint64_t too_many(const struct gp_paused *x, const gp_ring *ring, const gp_held_ring *h, bool *may)
+{
+    uint64_t n = h->produced - first_held(h);
+    *may = ring->producer >= 0 && x->actor[ring->producer].leak;
+    return n > (uint64_t)ring->depth ? n - (uint64_t)ring->depth : 0;
+}
+
+static bool load_ring(gp_run *run, gp_ringrt *r, const struct gp_paused *x, const gp_held_ring *h, gp_errs *errs)
+{
+    uint64_t depth = (uint64_t)r->ring->depth, end = h->nframes ? h->frame[h->nframes - 1].frame + 1 : 0;
+    bool may;
+    uint64_t more = too_many(x, r->ring, h, &may);
+    if (more && !may)
         return gp_fail(errs, GP_E_SPEC, r->buffer->depth_at.file ? r->buffer->depth_at : r->buffer->at,
                        "buffer '%s' has depth %d, but %llu frames of it wait in the paused run: set its depth to %llu",
-                       r->buffer->name, r->ring->depth, (unsigned long long)(h->produced - least),
-                       (unsigned long long)(h->produced - least));
+                       r->buffer->name, r->ring->depth, (unsigned long long)(depth + more),
+                       (unsigned long long)(depth + more));
     for (int k = 0; k < h->nframes && r->ring->before < 0; k++) {      /* else they are the other ring's */
-        const gp_held_frame *x = &h->frame[k];
-        if (x->frame + depth < end)
+        const gp_held_frame *f = &h->frame[k];
+        if (f->frame + depth < end - more || f->frame >= end - more)
             continue;
-        *gp_meta_of(r, x->frame) = x->meta;
+        *gp_meta_of(r, f->frame) = f->meta;
         if (r->type)
-            r->type[x->frame % depth] = x->type;
+            r->type[f->frame % depth] = f->type;
         if (r->numbers)
-            *gp_numbers_of(r, x->frame) = x->numbers;
-        if (!move(device_of(run, r->ring->place, x->frame), gp_slot(r, x->frame), x->data, r->ring->bytes, errs))
+            *gp_numbers_of(r, f->frame) = f->numbers;
+        if (!move(device_of(run, r->ring->place, f->frame), gp_slot(r, f->frame), f->data, r->ring->bytes, errs))
             return false;
     }
     return true;
@@ -325,7 +344,7 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs 
 bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
 {
     for (int i = 0; i < run->plan->nrings; i++)
-        if (!load_ring(run, &run->ring[i], &x->ring[i], errs))
+        if (!load_ring(run, &run->ring[i], x, &x->ring[i], errs))
             return false;
     for (int i = 0; i < run->graph->nstages; i++) {
         const gp_stage *was = &x->plan->graph->stage[i], *now = &run->graph->stage[i];
@@ -391,4 +410,12 @@ void gp_paused_take(gp_run *run, struct gp_paused *x)
     }
     for (int i = 0; i < run->naccounts; i++)
         gp_account_take(&run->account[i], &x->account[i]);
+    for (int i = 0; i < run->plan->nrings; i++) {
+        const gp_held_ring *h = &x->ring[i];
+        bool leaks;
+        uint64_t more = too_many(x, run->ring[i].ring, h, &leaks);
+        if (leaks)
+            gp_leak_take(&run->actor[run->ring[i].ring->producer], x->actor[run->ring[i].ring->producer].leak,
+                         h->frame + h->nframes - more, (int)more);
+    }
 }

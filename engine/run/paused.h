@@ -23,7 +23,7 @@ typedef struct gp_held_frame {
 
 typedef struct gp_held_ring {
     uint64_t produced, end;
-    uint64_t *consumed; bool *closed;  /* per consumer */
+    uint64_t *consumed; bool *closed; int nconsumers;
     gp_held_frame *frame; int nframes; /* in order, up to the last */
 } gp_held_ring;
 
@@ -33,6 +33,7 @@ typedef struct gp_held_actor {
     bool over, flushed;
     gp_missing missing;
     gp_gathered gathered;
+    const gp_actorrt *leak;    /* of the run that paused, whose queue has frames still; or NULL */
 } gp_held_actor;
 
 struct gp_paused {
@@ -46,6 +47,10 @@ struct gp_paused {
     void **extra;              /* carried state, there too */
     gp_accountrt *account; int naccounts;
 };
+
+/* leak.c: it goes on with what waits in that of a run that has paused, and takes back the last `n` frames that it had
+ * made, for which there is no room now. */
+void gp_leak_take(gp_actorrt *p, const gp_actorrt *was, const gp_held_frame *frame, int n);
 
 /* Asks the sources of a run whose threads have started to stop. Any thread. */
 void gp_run_pause(gp_run *run);

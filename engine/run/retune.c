@@ -18,10 +18,13 @@
 #include "run/paused.h"
 #include "run/setup.h"
 
-/* Does what waits in ring r, with what its producer is making, fit its depth in the next plan? */
+/* Does what waits in ring r, with what its producer is making, fit its depth in the next plan? Before a stage that
+ * nobody waits for it need not. */
 static bool has_room(const gp_run *run, const gp_ringrt *r, int depth)
 {
     uint64_t made = atomic_load(&r->produced.at), least = UINT64_MAX;
+    if (r->ring->producer >= 0 && run->actor[r->ring->producer].leak && !atomic_load(&run->actor[r->ring->producer].over))
+        return true;
     if (r->ring->producer >= 0) {
         const gp_actorrt *p = &run->actor[r->ring->producer];
         uint64_t will = gp_actor_made(p, atomic_load(&p->next));

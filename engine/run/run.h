@@ -154,6 +154,7 @@ typedef struct gp_threadrt {
     bool takes_long;
     int64_t loan_ns;           /* likewise, timed: since when the program has its frame, or has none; 0: never had one */
     uint64_t loan;             /* likewise: the number of that frame, plus 1; 0: none */
+    bool goes_back;            /* likewise: it waited for a frame, which it is to be asked for again */
     int64_t worked_ns;         /* likewise: in the kind's code, of the turn that is measured; */
     bool halves;               /* ... which takes half of the frames: else all have as many, and no line is known */
     gp_turn_sums measured;     /* likewise, of a timed run */

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "run/measure.h"
+#include "run/paused.h"
 
 enum {
     TICK_MS = 50,
@@ -27,8 +28,23 @@ void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
 
 /* ---- waits of sources ------------------------------------------------ */
 
-/* Until `fd` (or -1) can be read, or t_ns (or -1) is reached. */
-static bool source_wait(gp_call *c, int fd, int64_t t_ns)
+/* Is the run to pause, or has this stage taken more frames than its buffers are to have? Then it gives back those that it
+ * waits for. */
+static bool is_to_give_back(const gp_actorrt *p)
+{
+    int pausing = atomic_load(&p->run->pausing);
+    uint64_t next = atomic_load(&p->next);
+    bool gives = pausing == GP_PAUSE_ALL || (p->source && pausing == GP_PAUSE_SOURCES);
+    for (int o = 0; o < p->nout; o++)
+        for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
+            const gp_cursor *used = &p->out[o]->consumed[c];
+            gives |= !atomic_load(&used->closed) && next > gp_actor_room(p, p->out[o], atomic_load(&used->at));
+        }
+    return gives && p->stage->workers == 1;        /* of several others have those behind it */
+}
+
+/* Until `fd` (or -1) can be read, or t_ns (or -1) is reached; where the stage can give frames back, until it is to. */
+static bool source_wait(gp_call *c, int fd, int64_t t_ns, bool pauses)
 {
     gp_threadrt *t = c->ctx;
     struct pollfd p[2] = { { t->run->pipeline->stop_fd, POLLIN, 0 }, { fd, POLLIN, 0 } };
@@ -36,9 +52,11 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
     bool go = false;
     int64_t since = gp_measure_now(t->run);
 
+    pauses = pauses && was != GP_DOING_FINISH, t->goes_back = false;
     atomic_store(&t->actor->outside, true);
     atomic_store(&t->doing, GP_DOING_IDLE);
-    while (!atomic_load(&t->run->level) && gp_actor_is_wanted(t->actor)) {
+    while (!atomic_load(&t->run->level) && gp_actor_is_wanted(t->actor)
+           && !(t->goes_back = pauses && is_to_give_back(t->actor))) {
         int64_t ns = TICK_MS * 1000000LL;  /* a failed run does not write to stop_fd */
         if (t_ns >= 0) {
             int64_t left = t_ns - gp_now_ns();
@@ -63,12 +81,18 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
 
 bool gp_wait_fd(gp_call *c, int fd)
 {
-    return source_wait(c, fd, -1);
+    return source_wait(c, fd, -1, false);
 }
 
 bool gp_wait_until(gp_call *c, int64_t t_ns)
 {
-    return source_wait(c, -1, t_ns > 0 ? t_ns : 0);
+    return source_wait(c, -1, t_ns > 0 ? t_ns : 0, false);
+}
+
+gp_status gp_wait_between(gp_call *c, int fd, int64_t t_ns)
+{
+    const gp_threadrt *t = c->ctx;
+    return source_wait(c, fd, t_ns, true) ? GP_OK : t->goes_back ? GP_AGAIN : GP_STOPPED;
 }
 
 /* ---- waits for other ranks ------------------------------------------- */
@@ -223,10 +247,10 @@ bool gp_actor_is_behind_leak(const gp_actorrt *p)
     return is;
 }
 
-/* Have all ended but these, which only wait for a reader? */
+/* Have all ended, not paused, but these, which only wait for a reader? */
 static bool leaks_are_left(const gp_run *run)
 {
-    bool waits = false, others = false, leaks = false;
+    bool waits = false, others = atomic_load(&run->pausing) != GP_PAUSE_NOT, leaks = false;
     for (int i = 0; i < run->nthreads; i++) {
         others |= works(&run->thread[i]);
         waits |= atomic_load(&run->thread[i].doing) == GP_DOING_IDLE;
@@ -252,7 +276,7 @@ static void give_up_leaks(gp_run *run)
     gp_run_level(run, 2);
 }
 
-int gp_wait_for_reader(gp_call *c, int fd)
+static int reader_wait(gp_call *c, int fd, bool pauses)
 {
     gp_threadrt *t = c->ctx;
     if (!gp_actor_is_behind_leak(t->actor))
@@ -260,14 +284,28 @@ int gp_wait_for_reader(gp_call *c, int fd)
     int was = atomic_load(&t->doing);
     struct pollfd p = { .fd = fd, .events = POLLOUT };
     int64_t since = gp_measure_now(t->run);
-    for (bool waits = true; atomic_load(&t->run->level) < 2 && !poll(&p, 1, 0) && waits; waits = fd >= 0) {
+    bool go = true;
+    t->goes_back = false;
+    for (bool waits = true; (go = atomic_load(&t->run->level) < 2) && !poll(&p, 1, 0) && waits; waits = fd >= 0) {
+        if ((t->goes_back = pauses && is_to_give_back(t->actor)))
+            break;
         atomic_store(&t->actor->outside, true);
         atomic_store(&t->doing, GP_DOING_IDLE);
         poll(&p, 1, TICK_MS);
     }
     atomic_store(&t->doing, was);
     gp_measure_idle(t, since);
-    return atomic_load(&t->run->level) < 2;
+    return t->goes_back ? 2 : go;
+}
+
+int gp_wait_for_reader(gp_call *c, int fd)
+{
+    return reader_wait(c, fd, false);
+}
+
+int gp_wait_for_room(gp_call *c, int fd)
+{
+    return reader_wait(c, fd, true);
 }
 
 /* ---- the watch ------------------------------------------------------- */

@@ -120,8 +120,9 @@ gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
     a->begun = true;
     if (take_lost(a))
         return (gp_came){ .status = GP_LOST };
-    if (first && !gp_wait_fd(c, a->there_fd))
-        return (gp_came){ .status = GP_STOPPED };
+    gp_status s = first ? gp_wait_between(c, a->there_fd, -1) : GP_OK;
+    if (s != GP_OK)
+        return (gp_came){ .status = s };
     if (eventfd_read(a->there_fd, &one))
         return (gp_came){ .status = GP_AGAIN };
     memcpy(to, a->data + (size_t)a->first * a->bytes, a->bytes);

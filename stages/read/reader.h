@@ -115,6 +115,7 @@ typedef struct gp_reader {
     int64_t next_piece;
     int64_t before;            /* bytes to skip before the next frame's `skip` */
     int64_t there;             /* bytes that can be read without waiting, at least */
+    bool midway;               /* something of the next frame has been read */
     gp_ahead *ahead;           /* NULL: who wants a frame reads it */
 } gp_reader;
 

@@ -10,15 +10,24 @@
 #include "reader.h"
 #include "y4m_file.h"
 
+/* Waits for more. A part of a frame is in its slot, so that this frame cannot go back. */
+static gp_status wait_more(gp_reader *r, gp_call *c)
+{
+    if (c && !r->midway)
+        return gp_wait_between(c, r->fd, -1);
+    return (c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)) ? GP_OK : GP_STOPPED;
+}
+
 /* Reads `n` bytes of a stream, or up to its end, which it then has; into the room when `to` is
- * NULL. GP_OK with *got set; GP_STOPPED; GP_FAILED with errno. */
+ * NULL. GP_OK with *got set; GP_STOPPED; GP_AGAIN: nothing came; GP_FAILED with errno. */
 static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int64_t *got)
 {
     const gp_growbuf *room = &r->worker[0].room;
     for (*got = 0; *got < n;) {
         size_t left = (size_t)(n - *got);
-        if ((int64_t)left > r->there && !(c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)))
-            return GP_STOPPED;
+        gp_status s = (int64_t)left > r->there ? wait_more(r, c) : GP_OK;
+        if (s != GP_OK)
+            return s;
         ssize_t k = to ? read(r->fd, to + *got, left)
                        : read(r->fd, room->data, left < room->cap ? left : room->cap);
         if (k < 0 && errno != EINTR && errno != EAGAIN)
@@ -27,6 +36,7 @@ static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int6
         if (!k)
             break;
         *got += k > 0 ? k : 0;
+        r->midway |= k > 0;
         r->there -= k > 0 && k < r->there ? k : r->there;
     }
     return GP_OK;
@@ -246,6 +256,7 @@ static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
     gp_came came = { .status = GP_OK };
     if (!first && !is_there(r))
         return (gp_came){ .status = GP_AGAIN };
+    r->midway = false;
     came.status = gp_read_is_video(r->o) ? take_video(r, c, to, &came)
                 : r->o->as == GP_NPY ? take_piece(r, c, to, &came) : take_raw(r, c, to, &came);
     if (came.status == GP_FAILED)

@@ -99,16 +99,19 @@ static bool put(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
     return w->process ? gp_process_write(w->process, v, n, why) : gp_write_all(fd, v, n, why);
 }
 
-/* To a pipe, in pieces for which there is room, where the run may end without its reader. */
+/* To a pipe, in pieces for which there is room, where the run may end or pause without its reader. After a pause the same
+ * frames come, of which w->put bytes are written. */
 static bool put_in_pieces(gp_writer *w, const struct iovec *v, int n, char why[GP_WHY])
 {
-    for (int i = 0; i < n; i++)
-        for (size_t at = 0, k; at < v[i].iov_len; at += k) {
+    size_t before = 0;
+    for (int i = 0; i < n; before += v[i++].iov_len)
+        for (size_t at, k; (at = w->put - before) < v[i].iov_len; w->put += k) {
             k = v[i].iov_len - at < PIPE_BUF ? v[i].iov_len - at : PIPE_BUF;
-            w->left = !gp_wait_for_reader(w->call, w->worker[0].file.fd);
-            if (w->left || !put(w, &(struct iovec){ (char *)v[i].iov_base + at, k }, 1, why))
+            w->room = gp_wait_for_room(w->call, w->worker[0].file.fd);
+            if (w->room != 1 || !put(w, &(struct iovec){ (char *)v[i].iov_base + at, k }, 1, why))
                 return false;
         }
+    w->put -= before;                  /* more than these, if there were more then */
     return true;
 }
 
@@ -119,8 +122,8 @@ static bool put_rows(gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
     bool own = f->open && !f->in_place;
     if (own)
         fcntl(f->fd, F_SETFL, O_APPEND);
-    bool whole = !f->in_place || !w->call || gp_wait_for_reader(w->call, f->fd) < 0;
-    bool ok = whole ? put(w, v, n, why) : put_in_pieces(w, v, n, why);
+    w->room = f->in_place && w->call ? gp_wait_for_room(w->call, f->fd) : -1;
+    bool ok = w->room < 0 ? put(w, v, n, why) : w->room == 1 && put_in_pieces(w, v, n, why);
     if (own)
         fcntl(f->fd, F_SETFL, 0);      /* the header has its place */
     return ok;
@@ -237,7 +240,6 @@ static int video_parts(gp_writer *w, const struct iovec *v, int n, struct iovec 
         all[k++] = (struct iovec){ (void *)before, strlen(before) };
         all[k++] = v[i];
     }
-    w->nbegin = 0;
     return k;
 }
 
@@ -342,7 +344,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if (o->rotates && !gp_rotate(w, c, &f[0], text ? 0 : gp_bytes(&f[0].in[0].type) + before, why))
         return fail(w, c, f, 1, why);
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
-        return f[0].status == GP_STOPPED
+        return f[0].status == GP_STOPPED || f[0].status == GP_AGAIN
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     const size_t most = w->worker[0].file.in_place ? PIECE : GP_RUN_BYTES;
     for (; k < n && bytes < most; k++) {
@@ -364,14 +366,14 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if (k < n)
         f[k].status = GP_AGAIN;
     int at = 0;
-    w->call = c;
+    w->call = c, w->room = -1;
     bool ok = gp_write_creates(o) ? append_rows(w, c, f, v, k, &at, why) : append_frames(w, c, f, v, k, rows, why);
     w->call = NULL;
-    w->in_file += k;
-    if (w->left) {
-        f[0].status = GP_STOPPED;
+    if (w->room == 0 || w->room == 2) {
+        f[0].status = w->room ? GP_AGAIN : GP_STOPPED;
         return true;
     }
+    w->in_file += k, w->nbegin = 0;
     if (ok && !o->rotates) {
         pthread_mutex_lock(&w->lock);
         w->now = (gp_saved){ f[k - 1].index + 1, { w->size, (uint64_t)w->joined.dim[0], w->head } };

@@ -91,7 +91,8 @@ typedef struct gp_writer {
     size_t nbegin;             /* its bytes; 0: it was */
     bool began;                /* a frame came, be it one of no rows */
     gp_call *call;             /* the one that writes to a joined file now */
-    bool left;                 /* ... in which the run ended without a reader */
+    int room;                  /* ... what gp_wait_for_room() said in it */
+    size_t put;                /* ... after a pause: bytes of its frames that are written */
     /* Of joined files that follow each other: */
     char path[PATH_MAX];       /* of the last one */
     uint64_t nfiles;           /* so many were begun, */
@@ -124,7 +125,8 @@ bool gp_write_is_text(const gp_write_opts *o);
 bool gp_write_creates(const gp_write_opts *o);
 bool gp_write_is_video(const gp_write_opts *o);
 
-/* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
+/* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_AGAIN; GP_FAILED with
+ * `why`. */
 gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[GP_WHY]);
 
 /* single.c: before frame 0, whose files these are, and the number of the first. */

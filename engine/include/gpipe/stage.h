@@ -496,9 +496,10 @@ typedef enum gp_status {
     GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping; of any
                        stage: gp_cancelled() did, and the frame is not done. An error
                        where nobody asked the run to stop */
-    GP_AGAIN,       /* of a stage with one worker, or that says at_once, never of the
-                       first frame of a call: this frame and those after it are not
-                       done yet; those before it are, then run() is called again */
+    GP_AGAIN,       /* of a stage with one worker, or that says at_once, of the first
+                       frame of a call only where a wait said so: this frame and those
+                       after it are not done yet; those before it are, then run() is
+                       called again */
     GP_ABSENT,      /* of a stage that says to_rank: another rank has this frame. It becomes a hole that no account
                        counts */
     GP_LOST,        /* of a source: the frame never came, or there was no room for it. As GP_DROP, but it counts as lost */
@@ -535,10 +536,17 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* Both, for `fd` (or -1) and a time (or -1), before run() has anything of its first frame, or where it keeps that itself.
+ * GP_OK: it is so far. GP_STOPPED: as above. GP_AGAIN: the run is to pause, for other settings: return that for the first
+ * frame, for which run() is called again. */
+gp_status gp_wait_between(gp_call *c, int fd, int64_t t_ns);
 /* For sinks, before they write to a pipe or socket. 1: up to PIPE_BUF bytes can be written now, and before any more it is
  * called again; 0: the run ends without this reader, return GP_STOPPED; -1: others wait for this stage, too (no
  * 'when_full'), and it may write as much as it likes. With fd -1 it only waits a while. */
 int gp_wait_for_reader(gp_call *c, int fd);
+/* The same for who keeps how much he has written of the frames of a call, to go on behind that. 2: the run is to pause, for
+ * other settings: return GP_AGAIN for the first of these, for which run() is called again. */
+int gp_wait_for_room(gp_call *c, int fd);
 /* For a stage with several workers: waits until all frames before that of this call are done. False: one of them was
  * the end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);
