@@ -72,7 +72,7 @@ TEST_EACH(cores_that_worked, spans)
 /* As a thread that has run knows it; of a few sleeps it cannot be longer than they took. */
 TEST(delay_of_a_thread)
 {
-    int64_t before = gp_core_delay(), start = gp_now_ns();
+    int64_t start = gp_now_ns(), before = gp_core_delay();
     for (int i = 0; i < 20; i++)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     int64_t more = gp_core_delay() - before;

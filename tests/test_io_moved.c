@@ -288,7 +288,7 @@ TEST_EACH(numbered_files_stay_in_their_folder, numbers)
 {
     int i = _i;
     pipe_result r = pipe_run_with(io_dir, format("buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
-                                  "  - {use: generate, rate: 500, frames: 5000, out: a}\n"
+                                  "  - {use: generate, rate: 500, frames: 60000, out: a}\n"
                                   "  - {use: write, path: 'out/%%d.raw'%s}\n", numbers[i].options),
                                   "cpu", NULL, (gp_run_options){ 0 }, moves_while_it_runs, &i);
     ck_assert_int_eq(r.outcome, GP_ERROR);

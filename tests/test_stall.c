@@ -44,7 +44,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       ", opening a file", "frame 3 of 'slow' #" },
     { "  - {use: generate, out: a, frames: 2}\n  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
-      "function process() os.execute('exec sleep 6') end",
+      "function process() os.execute('exec sleep 60') end",
       "nothing moved for #: stage 'slow' is busy with frame 0@\n"
       "stage 'slow' has been busy with frame 0 for #\n"
       "stage 'discard' has waited # for frame 0 of 'slow', which stage 'slow' makes\n"
@@ -304,7 +304,7 @@ static bool nap_run(gp_call *c, gp_frame *f, int n)
 {
     const struct naps *o = c->opts;
     if (!o->said)
-        usleep(1500000);
+        sleep(60);
     else if (!gp_wait_until(c, gp_now_ns() + 1500000000))
         f->status = GP_STOPPED;
     return true;
