@@ -254,9 +254,8 @@ static void wait_for_words(const char *words)
 {
     for (bool there = false; !there;) {
         size_t n;
-        char *said = pipe_read(io_dir, "err", &n);
+        OWNED char *said = pipe_read(io_dir, "err", &n);
         there = said && strstr(said, words);
-        free(said);
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     }
 }
@@ -293,10 +292,9 @@ static bool comes_back(void)
         kill(pid, SIGCONT);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     }
-    char *said = pipe_read(io_dir, "err", &n);
+    OWNED char *said = pipe_read(io_dir, "err", &n);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %x:\n%s", (unsigned)status, said);
     bool back = !strstr(said, "did not come back");
-    free(said);
     return back;
 }
 

@@ -111,8 +111,7 @@ TEST_EACH(limits_of_the_cgroup, groups)
     pipe_text(dir, "cgroup", groups[_i].cgroup);
     for (int i = 0; i < 3 && groups[_i].file[i].path; i++) {
         for (const char *at = groups[_i].file[i].path; (at = strchr(at, '/')); at++) {
-            char *path = format("%.*s", (int)(at - groups[_i].file[i].path), groups[_i].file[i].path);
-            mkdir(in_dir(path), 0777);
+            mkdir(in_dir(format("%.*s", (int)(at - groups[_i].file[i].path), groups[_i].file[i].path)), 0777);
         }
         pipe_text(dir, groups[_i].file[i].path, groups[_i].file[i].text);
     }

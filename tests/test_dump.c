@@ -30,11 +30,10 @@ static planned plan_golden(const char *name, bool cuda)
 {
     static char path[200];     /* places point to it */
     snprintf(path, sizeof path, "tests/golden/%s.yaml", name);
-    char *yaml = file_text(path);
+    OWNED char *yaml = file_text(path);
     ck_assert_msg(yaml != NULL, "no %s", path);
     planned p = plan_ranks(yaml, path, cuda, strcmp(name, "ranks") ? 1 : 2);
     ck_assert_msg(p.pipeline != NULL, "%s: %s", path, p.errs.e[0].msg);
-    free(yaml);
     return p;
 }
 

@@ -96,7 +96,7 @@ static bool fails(int with)
 /* These stand before libc's. */
 ssize_t writev(int fd, const struct iovec *v, int n)
 {
-    char link[40], path[600];
+    char path[600];
     struct iovec part = *v;
     if (names.full && part.iov_len && !names.room) {
         errno = names.full;
@@ -107,8 +107,7 @@ ssize_t writev(int fd, const struct iovec *v, int n)
     ssize_t k = syscall(SYS_writev, fd, names.full ? &part : v, names.full ? 1 : n);
     if (names.full && k > 0)           /* else not even written: threads of other suites come here, too */
         names.room -= (size_t)k;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t len = names.swapped ? readlink(link, path, sizeof path - 1) : 0;
+    ssize_t len = names.swapped ? readlink(format("/proc/self/fd/%d", fd), path, sizeof path - 1) : 0;
     if (len > 0) {
         path[len] = 0, names.swapped = false;
         ck_assert_int_eq(unlink(path), 0);

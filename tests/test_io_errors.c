@@ -96,14 +96,13 @@ TEST_EACH(refuses, refused)
     memcpy(at, ">u2", 3);
     pipe_file(io_dir, "big.npy", two, n);
     free(two);
-    char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
+    OWNED char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
     pipe_file(io_dir, "a.png", png, png_n);
     for (int i = 0; i < 2; i++) {              /* two of one name */
         char *folder = io_at(i ? "q" : "p");
         mkdir(folder, 0755);
         pipe_file(folder, "a.png", png, png_n);
     }
-    free(png);
     pipe_text(io_dir, "text.npy", "this is text");
     pipe_text(io_dir, "text.png", "this is text");
     bool sink = strstr(refused[_i].yaml, "use: write") || strstr(refused[_i].yaml, "use: compare");
@@ -170,10 +169,9 @@ TEST_EACH(breaks, broken)
         OWNED char *png = pipe_read("tests/data/png", i == 1 ? "gray8.png" : "gray16.png", &n);
         pipe_file(io_dir, format("pic%d.png", i), png, n);
     }
-    char *other = pipe_read(io_dir, "two.npy", &n);
+    OWNED char *other = pipe_read(io_dir, "two.npy", &n);
     other[n - 40 + 23] = 99, other[n - 40 + 25] = 99;
     pipe_file(io_dir, "other.npy", other, n);
-    free(other);
     io_fails(broken[_i].yaml, broken[_i].code, broken[_i].text);
     /* Nothing half-written, but what is kept of a joined file. */
     glob_t kept;

@@ -61,14 +61,13 @@ TEST(all_pixels)
     ck_assert(f && fwrite(label, 1, sizeof label, f) == sizeof label && !fclose(f));
 #define PIPELINE "buffers: {x: {dtype: i32, shape: [12, 25]}}\nstages:\n  - {use: read, path: labels.raw, out: x}\n"
     io_runs(PIPELINE "  - {use: objects, max_objects: 300}\n  - {use: write, path: out.raw}\n");
-    double *row = (double *)(void *)pipe_read(io_dir, "out.raw", &n);
+    OWNED double *row = (double *)(void *)pipe_read(io_dir, "out.raw", &n);
     ck_assert_uint_eq(n, 7 * sizeof(double) * (2 * N - 1));
     for (int i = 0; i < 2 * N - 1; i++) {
         int at = i < N ? i : i - N + 1, x = at % 25, y = at / 25;
         const double want[] = { 1, x, y, x + 1, y + 1, x, y };
         ck_assert_msg(!memcmp(row + 7 * i, want, sizeof want), "row %d", i);
     }
-    free(row);
     io_fails(PIPELINE "  - {use: objects, max_objects: 299}\n  - {use: write, path: out.raw}\n", 1,
              "frame 0 has labels up to 300, and 'max_objects' is 299");
     pipe_result r = io_go(PIPELINE "  - {use: objects, max_objects: 299, on_error: drop}\n"

@@ -56,14 +56,13 @@ static void kept_all(const pipe_result *r)
 {
     gp_account a = account(r, OF_READ);
     size_t bytes = 0;
-    int *all = (int *)(void *)pipe_read(io_dir, "all.raw", &bytes);
+    OWNED int *all = (int *)(void *)pipe_read(io_dir, "all.raw", &bytes);
     adds_up(&a);
     ck_assert_uint_eq(a.in, FRAMES);
     ck_assert_uint_eq(a.out, FRAMES);
     ck_assert_uint_eq(bytes, (size_t)FRAMES * WORDS * 4);
     for (int i = 0; i < FRAMES * WORDS; i++)
         ck_assert_int_eq(all[i], i / WORDS);
-    free(all);
 }
 
 /* Once all frames are where nobody waits, and out of the other branch, the stage goes on. */
@@ -89,15 +88,13 @@ static pipe_result run_held(const char *buffers, const char *when, const char *o
 /* The files in out/ are those of these frames, and hold them. */
 static void has_frames(const int *frame, int n)
 {
-    char name[40];
     ck_assert_int_eq(io_files("out"), n);
     for (int i = 0; i < n; i++) {
         size_t bytes = 0;
-        int *data = (int *)(void *)pipe_read(io_dir, TEXT(name, "out/%d.raw", frame[i]), &bytes);
+        OWNED int *data = (int *)(void *)pipe_read(io_dir, format("out/%d.raw", frame[i]), &bytes);
         ck_assert_uint_eq(bytes, WORDS * 4);
         for (int k = 0; k < WORDS; k++)
             ck_assert_int_eq(data[k], frame[i]);
-        free(data);
     }
 }
 
@@ -253,9 +250,8 @@ TEST_LOOP(drops_nothing, 0, 2)
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
     kept_all(&r);
     ck_assert_uint_eq(a.out, FRAMES);
-    char *all = (char *)pipe_read(io_dir, "all.raw", &n), *more = (char *)pipe_read(io_dir, "more.raw", &m);
+    OWNED char *all = (char *)pipe_read(io_dir, "all.raw", &n), *more = (char *)pipe_read(io_dir, "more.raw", &m);
     ck_assert(n == m && !memcmp(all, more, n));
-    free(all), free(more);
 }
 
 TEST(cannot_be_retuned)

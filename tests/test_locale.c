@@ -23,8 +23,7 @@ static void tear_down(void)
 
 static void is_comma(void)
 {
-    char *text = format("%.1f", 1.5);
-    ck_assert_str_eq(text, "1,5");
+    ck_assert_str_eq(format("%.1f", 1.5), "1,5");
 }
 
 TEST(numbers_have_a_point)

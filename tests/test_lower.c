@@ -64,8 +64,7 @@ TEST_EACH(test_segments, shapes)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         char got[500];
-        char *yaml = format("pipeline: t\nstages:\n%s", shapes[_i].stages);
-        planned p = plan_ok(yaml, cuda);
+        planned p = plan_ok(format("pipeline: t\nstages:\n%s", shapes[_i].stages), cuda);
         segments_text(&p, got, sizeof got);
         ck_assert_msg(!strcmp(got, shapes[_i].segments), "%s: %s, not %s", shapes[_i].what, got, shapes[_i].segments);
     }

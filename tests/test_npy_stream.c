@@ -64,12 +64,11 @@ static const struct { const char *from, *says; } wrong[] = {
 
 TEST_EACH(refused, wrong)
 {
-    char y[700];
     arrays();
     io_count_npy("wide.npy", U8(2, 4), 0);
     io_count_npy("other.npy", (gp_type){ GP_U16, 2, { 2, 3 } }, 0);
     pipe_text(io_dir, "made.sh", wrong[_i].from);
-    TEXT(y, "buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n  - {use: read, command: [sh, made.sh], format: npy, out: x}\n"
+    char *y = format("buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n  - {use: read, command: [sh, made.sh], format: npy, out: x}\n"
          "  - {use: discard}\n");
     pipe_result r = io_go(y);
     ck_assert_int_eq(r.outcome, GP_ERROR);

@@ -41,7 +41,7 @@ TEST_EACH(picture, pictures)
 TEST(pictures_cut_off)
 {
     size_t n;
-    char *png = pipe_read("tests/data/png", "rgb8_adam7.png", &n);
+    OWNED char *png = pipe_read("tests/data/png", "rgb8_adam7.png", &n);
     ck_assert_ptr_nonnull(png);
     pipe_file(io_dir, "a.png", png, n);
     for (size_t k = 0; k < n; k += k < 40 || k > n - 20 ? 1 : 7) {
@@ -58,7 +58,6 @@ TEST(pictures_cut_off)
     }
     pipe_file(io_dir, "b.png", png, n / 2);
     io_fails("stages:\n  - {use: read, path: '?.png'}\n  - {use: discard}\n", 1, "is cut off");
-    free(png);
     /* The bad one is a hole when the run may go on. */
     pipe_result r = io_go(format("on_error: drop\nstages:\n  - {use: read, path: '?.png'}\n"
                             "  - {use: write, path: 'out/%%d.png'}\n"));

@@ -82,10 +82,9 @@ TEST_EACH(data, sound)
     if (strstr(sound[_i], "generate"))
         io_runs("buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, frames: 20, out: x}\n"
                 "  - {use: write, path: a.raw}\n");
-    char *want = pipe_read(io_dir, "a.raw", &n);
+    OWNED char *want = pipe_read(io_dir, "a.raw", &n);
     ck_assert_uint_eq(n, 80);
     io_holds("b.raw", want, n);
-    free(want);
     no_children();
 }
 

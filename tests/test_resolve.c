@@ -186,8 +186,7 @@ TEST(options_read)
         { "010", "010" }, { "null", "null" }, { "'${q}-$$'", "blue!-$" }, { "~", "~" },
         { "'${env:PLACE}${env:NONE:-x}'", "therex" }, { "no", "no" } };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char *flow = format("s: %s", texts[i].said);
-        ck_assert_str_eq(opts_of(flow)->s, texts[i].text);
+        ck_assert_str_eq(opts_of(format("s: %s", texts[i].said))->s, texts[i].text);
     }
 }
 

@@ -450,8 +450,7 @@ TEST(workers_of_files)
     int frames = (int)frames_in(&r);
     for (int f = 0; f < frames; f++) {
         size_t bytes;
-        char *name = format("%05d.npy", f);
-        OWNED char *have = pipe_read(dir, name, &bytes);
+        OWNED char *have = pipe_read(dir, format("%05d.npy", f), &bytes);
         ck_assert_msg(have && bytes > 256 && !memcmp(have + bytes - 256, data + 64 * (f % 7), 256), "frame %d", f);
     }
     destroy(&r);

@@ -142,9 +142,8 @@ TEST_LOOP(one_size, 0, 5)
         { "resize, height: 4", 0, "'height' alone makes pictures of any width" }, { "resize, fit: 2", 0, "'resize' may differ" },
         { "crop, size: [2]", 0, "'crop' may differ" },
     };
-    char y[600];
     wide_high_small();
-    TEXT(y, READ "  - {use: %s}\n  - {use: group, frames: 3}\n  - {use: write, path: all.raw}\n", "", cases[_i].stage);
+    char *y = format(READ "  - {use: %s}\n  - {use: group, frames: 3}\n  - {use: write, path: all.raw}\n", "", cases[_i].stage);
     if (cases[_i].says) {
         io_fails(y, 3, cases[_i].says);
         return;

@@ -86,10 +86,9 @@ TEST_EACH(other_shapes, shapes)
     ck_assert_uint_eq(frames, shapes[_i].frames);
     size_t n, head = 128;
     OWNED char *got = pipe_read(io_dir, two ? "1.npy" : "0.npy", &n);
-    char *want = pipe_read("tests/data/sound", strstr(shapes[_i].path, "mono") ? "mono.npy" : "i16.npy",
+    OWNED char *want = pipe_read("tests/data/sound", strstr(shapes[_i].path, "mono") ? "mono.npy" : "i16.npy",
                            &(size_t){ 0 });
     ck_assert(!memcmp(got + head, want + head, n - head));
-    free(want);
 }
 
 /* Undeclared, a glob's files are frames of the first one's shape; stems are names. */
@@ -259,10 +258,9 @@ static const struct { const char *file; size_t bytes; int code; const char *said
 TEST_EACH(cut_off, cut)
 {
     size_t n;
-    char *all = pipe_read("tests/data/sound", cut[_i].file, &n);
+    OWNED char *all = pipe_read("tests/data/sound", cut[_i].file, &n);
     const char *as = strrchr(cut[_i].file, '.');
     pipe_file(io_dir, format("a%s", as), all, cut[_i].bytes);
-    free(all);
     io_fails(format("buffers: {x: {shape: [100, %d]}}\nstages:\n  - {use: read, path: a%s, strict: true, out: x}\n" DISCARD,
                   strstr(as, "flac") ? 5 : 2, as), cut[_i].code, cut[_i].said);
 }

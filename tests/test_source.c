@@ -322,14 +322,13 @@ TEST(noise_is_even)
         io_runs(format("buffers: {a: {dtype: u16, shape: [1000]}}\nstages:\n"
                   "  - {use: generate, pattern: noise, frames: 10, seed: %d, out: a}\n"
                   "  - {use: write, path: n%d.raw}\n", seed, seed));
-    char *a = pipe_read(io_dir, "n0.raw", &n), *b = pipe_read(io_dir, "n1.raw", &n);
+    OWNED char *a = pipe_read(io_dir, "n0.raw", &n), *b = pipe_read(io_dir, "n1.raw", &n);
     ck_assert_int_ne(memcmp(a, b, n), 0);
     for (size_t i = 0; i < n / 2; i++)
         for (int bit = 0; bit < 16; bit++)
             ones[bit] += ((uint16_t *)a)[i] >> bit & 1;
     for (int bit = 0; bit < 16; bit++)
         ck_assert_msg(ones[bit] > 4700 && ones[bit] < 5300, "bit %d: %d", bit, ones[bit]);
-    free(a), free(b);
     io_runs("buffers: {a: {dtype: f32, shape: [10000]}}\nstages:\n"
          "  - {use: generate, pattern: noise, frames: 1, amplitude: 2, value: 5, out: a}\n"
          "  - {use: write, path: f.raw}\n");

@@ -128,16 +128,14 @@ static void put(char *text, size_t size, const char *what, const char *with)
     char *at = strstr(text, what);
     if (!at)
         return;
-    char *rest = format("%s", at + strlen(what));
-    snprintf(at, size - (size_t)(at - text), "%s%s", with, rest);
+    snprintf(at, size - (size_t)(at - text), "%s%s", with, format("%s", at + strlen(what)));
 }
 
 /* Does the kernel say in which system call a thread is? */
 static bool calls_are_seen(void)
 {
     char text[20];
-    char *path = format("/proc/self/task/%ld/syscall", (long)syscall(SYS_gettid));
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(format("/proc/self/task/%ld/syscall", (long)syscall(SYS_gettid)), O_RDONLY | O_CLOEXEC);
     bool seen = fd >= 0 && read(fd, text, sizeof text) > 0;
     if (fd >= 0)
         close(fd);

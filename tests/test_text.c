@@ -226,10 +226,9 @@ TEST(large)
     fclose(f);
     ck_assert_uint_eq(io_runs(READ("i32", "[100000, 2]", ", workers: 3")), 3);
     size_t n;
-    int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
+    OWNED int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
     for (int i = 0; i < 300000; i++)
         ck_assert(x[2 * i] == i && x[2 * i + 1] == -i);
-    free(x);
     io_fails("stages:\n  - {use: read, path: '?.csv'}\n" DISCARD, 3,
              "holds rows of f64 [2]: how many rows make a frame? declare the shape of the output under 'buffers:', for "
              "instance shape: [1000, 2]");

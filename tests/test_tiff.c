@@ -35,12 +35,11 @@ TEST(many_files)
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.tif*', workers: 3}\n  - {use: write, path: all.npy, stack: "
                               "true}\n"), 15);
     size_t n, k;
-    char *all = pipe_read(io_dir, "all.npy", &n), *one = pipe_read("tests/data/tiff", "plain.npy", &k);
+    OWNED char *all = pipe_read(io_dir, "all.npy", &n), *one = pipe_read("tests/data/tiff", "plain.npy", &k);
     k -= 128;
     ck_assert_uint_eq(n, 128 + 3 * k);
     for (size_t i = 0; i < 3; i++)
         ck_assert_mem_eq(all + 128 + i * k, one + 128, k);
-    free(all), free(one);
     /* A frame may have several pages; each file may be one. */
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: [2, 13, 17]}}\nstages:\n  - {use: read, path: a.tif, out: x}\n"
                               "  - {use: write, path: b.npy}\n"), 3);
@@ -188,9 +187,8 @@ TEST_LOOP(orientations, 0, 18)
     save("a.tif");
     ck_assert_uint_eq(io_runs(STACK("")), 1);
     ck_assert_mem_eq(holds("a.npy", 6), turned[how ? how : 1], 6);
-    char *npy = pipe_read(io_dir, "a.npy", &(size_t){ 0 });
+    OWNED char *npy = pipe_read(io_dir, "a.npy", &(size_t){ 0 });
     ck_assert_ptr_nonnull(strstr(npy + 10, how < 5 ? "(1, 2, 3)" : "(1, 3, 2)"));
-    free(npy);
     ck_assert_uint_eq(io_runs(STACK(", orientation: keep")), 1);
     ck_assert_mem_eq(holds("a.npy", 6), "abcdef", 6);
 }
@@ -491,20 +489,18 @@ TEST_SOME(there_and_back, N(out) * N(compressions), 4, 1)
          gp_dtype_name(out[i].dtype), out[i].shape, how, how);
     ck_assert_uint_eq(io_runs(y), 3);
     size_t n, k;
-    char *file = pipe_read(io_dir, "a.tif", &n), *raw = pipe_read(io_dir, "in.raw", &k);
+    OWNED char *file = pipe_read(io_dir, "a.tif", &n), *raw = pipe_read(io_dir, "in.raw", &k);
     ck_assert_mem_eq(file, "II*", 4);
     if (level > 0 && k > 10000)
         ck_assert_uint_lt(n, k);
     ck_assert_uint_eq(io_runs(y), 3);
-    char *again = pipe_read(io_dir, "a.tif", &k);
+    OWNED char *again = pipe_read(io_dir, "a.tif", &k);
     ck_assert(n == k && !memcmp(file, again, n));
-    free(again), free(file);
     for (int b = 0; b < 2; b++) {
         ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s', workers: 3}\n  - {use: write, path: out.npy, "
                                        "stack: true}\n", b ? "b*.tiff" : "a.tif")), 3);
         ck_assert_mem_eq(holds("out.npy", 3 * out[i].bytes), raw, 3 * out[i].bytes);
     }
-    free(raw);
 }
 
 /* A thousand pages by four workers. */

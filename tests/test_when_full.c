@@ -84,20 +84,17 @@ static int number_in(int n, int rows)
 
 static pipe_result go(const char *options, const char *behind, job *j)
 {
-    char *y = format(READ "%s" WRITE, options, behind);
-    return pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send, j);
+    return pipe_run_with(io_dir, format(READ "%s" WRITE, options, behind), "cpu", NULL, (gp_run_options){ 0 }, send, j);
 }
 
 /* While a stage holds back frame 0 its writer is not held up. Of what was dropped nobody sees a part, and the others have
  * the numbers that they came with. */
 TEST_LOOP(drops, 0, 2)
 {
-    char says[200];
     job j = { .frames = 300, .ends = true, .tail = _i ? FRAME / 2 : 0 };
     pipe_result r = go(", when_full: drop-newest", HOLD, &j);
     const gp_account *a = &r.account[0];
     int last = -1;
-    char name[40];
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_uint_eq(a->in, 300u + (_i != 0));
     ck_assert_uint_ge(a->dropped, 300 - ROOM);
@@ -106,13 +103,13 @@ TEST_LOOP(drops, 0, 2)
     ck_assert_uint_eq(a->failed + a->cancelled, 0);
     ck_assert_int_eq(io_files("out"), (int)a->out);
     for (int i = 0; i < (int)a->in; i++)
-        if (!access(io_at(TEXT(name, "out/%d.raw", i)), F_OK)) {
+        if (!access(io_at(format("out/%d.raw", i)), F_OK)) {
             ck_assert_int_eq(number_in(i, i == 300 ? 8 : 16), i);
             last = i;
         }
     ck_assert_int_eq(number_in(0, 16), 0);
     ck_assert(!_i || last == 300);
-    TEXT(says, "fifo': %d frames came when there was no room, and were dropped ('when_full: drop-newest')", (int)a->dropped);
+    char *says = format("fifo': %d frames came when there was no room, and were dropped ('when_full: drop-newest')", (int)a->dropped);
     ck_assert_msg(r.errs.n == 1 && strstr(io_error(&r), says) && r.errs.e[0].code == GP_E_WARN, "%s", io_error(&r));
     ck_assert_int_eq(r.errs.e[0].at.line, 4);
 }

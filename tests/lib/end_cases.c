@@ -110,10 +110,9 @@ TEST(test_error)
     ck_assert_uint_eq(r.account[0].out, 1000);
     ck_assert_uint_eq(r.account[0].failed, 1);
     size_t n;
-    char *last = pipe_read(dir, "out/00999.raw", &n);
+    OWNED char *last = pipe_read(dir, "out/00999.raw", &n);
     ck_assert_ptr_nonnull(last);
     ck_assert_ptr_null(pipe_read(dir, "out/01000.raw", &n));
-    free(last);
 
     const char *drop[] = { "on_error=drop", NULL };
     r = pipe_run(dir, yaml, on, drop, (gp_run_options){ 0 });

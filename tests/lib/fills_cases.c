@@ -130,8 +130,7 @@ static void check(const char *dir, const char *what, uint64_t k, const opts *o, 
 {
     size_t bytes;
     int64_t dim[2];
-    char *name = format("out/%05d.raw", (int)k);
-    OWNED float *v = (float *)pipe_read(dir, name, &bytes);
+    OWNED float *v = (float *)pipe_read(dir, format("out/%05d.raw", (int)k), &bytes);
     ck_assert_msg((v != NULL) == there, "%s: frame %d %s", what, (int)k, there ? "is not there" : "is there");
     if (!v)
         return;
@@ -210,8 +209,7 @@ TEST_LOOP(holes, 0, KNOBS * PUTS)
 /* Of frames of one shape, which have fewer rows, what is behind them is zero, on the device too. */
 TEST_LOOP(fewer_rows, 0, KNOBS * PUTS)
 {
-    char *keys = format("%s, fewer: 1", puts_[_i / KNOBS]);
-    run_case(&(opts){ .fewer = 1, .whole = true }, _i % KNOBS, keys, "");
+    run_case(&(opts){ .fewer = 1, .whole = true }, _i % KNOBS, format("%s, fewer: 1", puts_[_i / KNOBS]), "");
 }
 
 /* The error of the lowest frame ends the run: all before it comes out, and nothing behind it. */

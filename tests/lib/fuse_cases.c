@@ -209,8 +209,7 @@ static char *run(const char *yaml, const char *fuse, const unsigned char *in, si
     pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
     for (int b = 0; b < MOST + REDUCTIONS; b++) {
         size_t n;
-        char *name = format("%c%d.raw", b < MOST ? 'b' : 'r', b < MOST ? b : b - MOST);
-        OWNED char *one = pipe_read(dir, name, &n);
+        OWNED char *one = pipe_read(dir, format("%c%d.raw", b < MOST ? 'b' : 'r', b < MOST ? b : b - MOST), &n);
         if (!one)
             continue;
         all = realloc(all, *bytes + n + 1);

@@ -114,13 +114,11 @@ static const char *const regroups[] = { "memory: device", "memory: managed" };
 TEST_LOOP(regrouped, 0, 2)
 {
     const char *dir = pipe_dir(), *devices[] = { on, "cpu:0-1" };
-    char text[1200];
     size_t n, m;
     unsigned char *bytes[2];
     bool several = !strcmp(on, "cpu");
     for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text,
-                 "depth: 6\nbuffers:\n  w: {dtype: f32, shape: [40]}\n  x: {%s}\n  g: {%s}\n  s: {%s}\n"
+        char *text = format("depth: 6\nbuffers:\n  w: {dtype: f32, shape: [40]}\n  x: {%s}\n  g: {%s}\n  s: {%s}\n"
                  "  v: {like: w, %s}\n  u: {carry: v}\nstages:\n"
                  "  - {use: generate, pattern: ramp, frames: 43, out: w}\n  - {use: scale, a: 3, out: x}\n"
                  "  - {use: group, frames: 4, tail: keep, in: x, out: g}\n  - {use: scale, a: 2, out: d}\n"

@@ -62,8 +62,7 @@ void pipe_text(const char *dir, const char *name, const char *text)
 
 char *pipe_read(const char *dir, const char *name, size_t *bytes)
 {
-    char *path = format("%s/%s", dir, name);
-    FILE *f = fopen(path, "rb");
+    FILE *f = fopen(format("%s/%s", dir, name), "rb");
     if (!f)
         return NULL;
     fseek(f, 0, SEEK_END);

@@ -284,13 +284,12 @@ TEST_LOOP(absent_rows, 0, 2 * sizeof absent / sizeof *absent)
 {
     const char *dir = pipe_dir();
     unsigned c = (unsigned)_i / 2;
-    char yaml[1200];
     static const float rows[20];
     pipe_file(dir, "a.raw", rows, sizeof rows);
     pipe_file(dir, "b.raw", rows, sizeof rows - sizeof *rows);
     pipe_text(dir, "left.lua", "function process(frame, x, y) y:copy(x.x) end\n");
     pipe_text(dir, "none.lua", "function process(frame, x) end\n");
-    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: [2, 1]}, b: {dtype: f32, shape: [2, 1]}%s}\nstages:\n"
+    char *yaml = format("buffers: {a: {dtype: f32, shape: [2, 1]}, b: {dtype: f32, shape: [2, 1]}%s}\nstages:\n"
              "  - {use: read, path: a.raw, out: a}\n  - {name: other, use: read, path: b.raw, out: b}\n"
              "  - {use: split, in: a, out: s}\n  - {name: split2, use: split, in: b, out: t}\n%s"
              "  - {name: s_too, use: discard, in: s}\n  - {name: t_too, use: discard, in: t}\n",

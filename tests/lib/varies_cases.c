@@ -107,8 +107,7 @@ static void put_files(const char *dir)
         for (size_t k = 0; k < n; k++)
             v[k] = (float)(((int)k * 7919 + i * 31) % 1009) / 8;
         memcpy(all + head, v, 4 * n);
-        char *name = format("in-%d.npy", i);
-        pipe_file(dir, name, all, head + 4 * n);
+        pipe_file(dir, format("in-%d.npy", i), all, head + 4 * n);
     }
     pipe_text(dir, "k.cu",
               "extern \"C\" __global__ void turn(const float *a, float *o, int h, int w)\n{\n"
@@ -154,8 +153,7 @@ TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
         "all", knobs[_i % KNOBS], _i);
     for (int i = 0; i < FILES; i++) {
         char *path = format("in-%d.npy", i);
-        char *buffers = format("dtype: f32, shape: [%d, %d]", sizes[i][0], sizes[i][1]);
-        run(dir, buffers, c, path, "one", "", 0);
+        run(dir, format("dtype: f32, shape: [%d, %d]", sizes[i][0], sizes[i][1]), c, path, "one", "", 0);
     }
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "one/in-%d.npy", i);
@@ -380,7 +378,7 @@ TEST_THIN(two_lengths, KNOBS, 14)
 {
     static const int rows[] = { 3, 5, 8 }, columns[] = { 4, 2, 8 };
     const char *dir = pipe_dir();
-    char yaml[1500], name[20];
+    char name[20];
     size_t n;
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "r%d.npy", i);
@@ -389,7 +387,7 @@ TEST_THIN(two_lengths, KNOBS, 14)
         pipe_npy(dir, name, columns[i], 0, element);
     }
     for (int sum = 0; sum < 2; sum++) {
-        snprintf(yaml, sizeof yaml, "%sbuffers: {r: {dtype: f32, shape: [\"<=8\"]}, c: {dtype: f32, shape: [\"<=8\"]}}\nstages:\n"
+        char *yaml = format("%sbuffers: {r: {dtype: f32, shape: [\"<=8\"]}, c: {dtype: f32, shape: [\"<=8\"]}}\nstages:\n"
                  "  - {use: read, path: \"r*.npy\", out: r}\n  - {use: read, path: \"c*.npy\", out: c}\n"
                  "  - {use: scale, a: 2, in: r, out: h}\n  - {use: expr, in: {r: h, c: c}, expr: %s, out: y}\n"
                  "  - {use: write, path: \"o%%05d.raw\", format: raw, durable: none}\n", knobs[_i],
