@@ -6,16 +6,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include "cpu/child.h"
 #include "device/scratch.h"
 #include "lib/cu.h"
 #include "lib/pipe.h"
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
-}
 
 static gp_child shell(const char *const argv[4])
 {

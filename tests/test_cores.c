@@ -74,7 +74,7 @@ TEST(delay_of_a_thread)
 {
     int64_t start = gp_now_ns(), before = gp_core_delay();
     for (int i = 0; i < 20; i++)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nap();
     int64_t more = gp_core_delay() - before;
     ck_assert(before >= 0 && more >= 0 && more <= gp_now_ns() - start);
 }

@@ -67,7 +67,6 @@ TEST_LOOP(of_a_source, 0, 5)
     char *yaml = format("on_error: drop\nbuffers: {x: {dtype: f32, shape: [2]}}\nstages:\n"
                         "  - {use: lua, script: source.lua, out: x%s}\n  - {use: discard}\n", ways[_i].keys);
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    pipe_dir_remove(dir);
     const gp_err *e = NULL;
     for (int i = 0; i < r.errs.n; i++)
         e = r.errs.e[i].code == GP_E_RUN && !(e && strstr(e->msg, "frames")) ? &r.errs.e[i] : e;

@@ -193,7 +193,7 @@ int fsync(int fd)
 int syncfs(int fd)
 {
     while (disk.on && disk.hold)
-        usleep(1000);
+        nap();
     pthread_mutex_lock(&disk.lock);
     if (disk.on)
         disk.all_synced = ++disk.now, disk.alls++;
@@ -277,7 +277,7 @@ TEST_EACH(disk_that_fails, failing)
 static void let_go(gp_pipeline *p, void *arg)
 {
     while (!gp_syncing(p))
-        usleep(1000);
+        nap();
     usleep(300000);
     ck_assert(gp_syncing(p));
     disk.hold = 0;
@@ -286,7 +286,7 @@ static void let_go(gp_pipeline *p, void *arg)
 static void give_up(gp_pipeline *p, void *arg)
 {
     while (!gp_syncing(p))
-        usleep(1000);
+        nap();
     gp_cancel(p, 2);
 }
 
@@ -478,4 +478,4 @@ TEST(standard_output)
              "'durable' has no effect on standard output");
 }
 
-TEST_SUITE(io_durable, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_durable, io_set_up, NULL, 0)

@@ -346,4 +346,4 @@ TEST(tolerances)
     }
 }
 
-TEST_SUITE(io_errors, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_errors, io_set_up, NULL, 0)

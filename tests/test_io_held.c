@@ -56,4 +56,4 @@ TEST(long_patterns)
     }
 }
 
-TEST_SUITE(io_held, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_held, io_set_up, NULL, 0)

@@ -387,7 +387,7 @@ static void look_on(gp_pipeline *p, void *arg)
         grew += rows > before;
         before = rows;
         free(file);
-        usleep(1000);
+        nap();
     }
     ck_assert_int_eq(io_files("."), 1);            /* it has its name and no other */
     gp_cancel(p, 2);
@@ -580,4 +580,4 @@ TEST(one_run_writes_a_pattern_twice)
         ck_assert_int_eq(r.errs.e[i].code, GP_E_WARN);
 }
 
-TEST_SUITE(io_outputs, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_outputs, io_set_up, NULL, 0)

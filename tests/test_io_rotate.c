@@ -338,4 +338,4 @@ TEST(added_to_what_is_in_use)
     io_holds("a.raw", "01234", 5);
 }
 
-TEST_SUITE(io_rotate, io_set_up, io_tear_down, 60)
+TEST_SUITE(io_rotate, io_set_up, NULL, 60)

@@ -1,7 +1,6 @@
 /* test_io_workers.c - sources and writers with several workers: what they make is what one makes, byte for byte, name
  * for name, and so are their ends, holes and errors. */
 #include <dirent.h>
-#include <time.h>
 #include "iotest.h"
 
 /* ---- what is read ---------------------------------------------------- */
@@ -234,11 +233,7 @@ TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
 
 static void cut_in_half(gp_pipeline *p, void *arg)
 {
-    gp_account a = { 0 };
-    while (a.out < 5) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
+    pipe_await_out(p, 5);
     ck_assert_int_eq(truncate(arg, 50), 0);
     pipe_text(io_dir, "cut", "");
 }
@@ -268,4 +263,4 @@ TEST_LOOP(shrinks, 0, 3)
     io_holds("out/229.raw", "\x1d", 1);
 }
 
-TEST_SUITE(io_workers, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_workers, io_set_up, NULL, 0)

@@ -356,4 +356,4 @@ TEST(mixed)
              "  - {use: read, path: '[a-z].*', out: p}\n" DISCARD, 1, "z.none' is not a picture that gpipe reads");
 }
 
-TEST_SUITE(jpeg, io_set_up, io_tear_down, 0)
+TEST_SUITE(jpeg, io_set_up, NULL, 0)

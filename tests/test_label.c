@@ -75,4 +75,4 @@ TEST(all_pixels)
     ck_assert(r.outcome == GP_DONE && r.account[0].in == 2 && r.account[0].out == 1 && r.account[0].failed == 1);
 }
 
-TEST_SUITE(label, io_set_up, io_tear_down, 0)
+TEST_SUITE(label, io_set_up, NULL, 0)

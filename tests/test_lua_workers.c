@@ -71,7 +71,7 @@ static void stop_once_begun(gp_pipeline *p, void *dir)
     char *begun;
     size_t len;
     while (!(begun = pipe_read(dir, "begun", &len)))
-        usleep(1000);
+        nap();
     free(begun);
     gp_cancel(p, 2);
 }

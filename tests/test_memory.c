@@ -208,4 +208,4 @@ TEST(many_stages_take_time_in_proportion)
     effort_is_linear("stages", check_many, NULL, 1000);
 }
 
-TEST_SUITE(memory, io_set_up, io_tear_down, 0)
+TEST_SUITE(memory, io_set_up, NULL, 0)

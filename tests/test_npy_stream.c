@@ -75,4 +75,4 @@ TEST_EACH(refused, wrong)
     ck_assert_msg(strstr(io_error(&r), wrong[_i].says) != NULL, "'%s' is not in '%s'", wrong[_i].says, io_error(&r));
 }
 
-TEST_SUITE(npy_stream, io_set_up, io_tear_down, 0)
+TEST_SUITE(npy_stream, io_set_up, NULL, 0)

@@ -252,4 +252,4 @@ TEST_LOOP(damaged, 0, 2)
     free(npz);
 }
 
-TEST_SUITE(npz, io_set_up, io_tear_down, 0)
+TEST_SUITE(npz, io_set_up, NULL, 0)

@@ -177,4 +177,4 @@ TEST_EACH(of_options, takers)
         }
 }
 
-TEST_SUITE(numbers, io_set_up, io_tear_down, 0)
+TEST_SUITE(numbers, io_set_up, NULL, 0)

@@ -25,7 +25,6 @@ static void enter_folder(void)
 
 static void leave_folder(void)
 {
-    pipe_dir_remove(folder);
     gp_arena_free(&arena);
 }
 

@@ -338,4 +338,4 @@ TEST(only_looks)
     }
 }
 
-TEST_SUITE(process, set_up, io_tear_down, 0)
+TEST_SUITE(process, set_up, NULL, 0)

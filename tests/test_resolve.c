@@ -278,18 +278,12 @@ static void enter_folder(void)
     folder = pipe_dir();
 }
 
-static void leave_folder(void)
-{
-    pipe_dir_remove(folder);
-    world_down();
-}
-
 static const char *in_folder(const char *name)
 {
     return format("%s/%s", folder, name);
 }
 
-TEST_CASE(files, enter_folder, leave_folder, 0)
+TEST_CASE(files, enter_folder, world_down, 0)
 
 TEST(types_come_from_files)
 {

@@ -191,11 +191,6 @@ static const char steps[] =
 
 static const char script[] = "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n";
 
-static float none(int64_t i)
-{
-    return 0;
-}
-
 static float hundred(int64_t i)
 {
     return 3e6f;
@@ -213,7 +208,7 @@ static float sum_of(uint64_t block, int i, double gain)
 static void put_steps(const char *dir)
 {
     pipe_text(dir, "s.lua", script);
-    pipe_npy(dir, "k.npy", 4, 0, none);
+    pipe_npy(dir, "k.npy", 4, 0, NULL);
 }
 
 /* An edit takes effect at some frame, and stays; the sum over that frame goes on over the pause. */

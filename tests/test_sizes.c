@@ -204,4 +204,4 @@ TEST(long_heads)
     io_holds("out/b.raw", "abcdefghijkl", 12);
 }
 
-TEST_SUITE(sizes, io_set_up, io_tear_down, 0)
+TEST_SUITE(sizes, io_set_up, NULL, 0)

@@ -52,12 +52,7 @@ TEST_LOOP(is_read, 0, FILES * WAYS)
         "  - {use: compare, file: '%s/tests/data/sound/%.*s.npy', abs: %s, in: x}\n"
         "  - {use: write, path: a.npy, in: x}\n", shape, io_here, files[i].name, ways[_i / FILES].workers, io_here, stem, as, abs));
     ck_assert_uint_eq(frames, (unsigned)((files[i].rows + block - 1) / block));
-    OWNED char *npy = pipe_read("tests/data/sound", TEXT(y, "%.*s.npy", stem, as), &(size_t){ 0 });
-    gp_type want;
-    size_t data;
-    bool fortran;
-    char why[160];
-    ck_assert(gp_npy_parse(npy, 4000, &want, &data, &fortran, why));
+    gp_type want = pipe_npy_type("tests/data/sound", TEXT(y, "%.*s.npy", stem, as));
     ck_assert_str_eq(gp_dtype_name(want.dtype), files[i].dtype);
     ck_assert_int_eq(want.dim[0], files[i].rows);
 }
@@ -559,4 +554,4 @@ TEST(empty)
     ck_assert_uint_eq(r.account[0].out, 6);
 }
 
-TEST_SUITE(sound, set_up, io_tear_down, 0)
+TEST_SUITE(sound, set_up, NULL, 0)

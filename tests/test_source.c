@@ -145,7 +145,7 @@ static void cancel_with_a_frame(gp_pipeline *p, void *arg)
 {
     gp_account a = { 0 };
     while (gp_accounts(p, &a, 1) < 1 || !a.in)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nap();
     cancel_soon(p, arg);
 }
 
@@ -360,4 +360,4 @@ TEST(keeps_the_rate)
     }
 }
 
-TEST_SUITE(source, io_set_up, io_tear_down, 0)
+TEST_SUITE(source, io_set_up, NULL, 0)

@@ -308,7 +308,7 @@ static bool nap_run(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static const gp_kind nap = {
+static const gp_kind naps = {
     GP_KIND("nap"), .help = "sleeps",
     .in = (const gp_port[]){ { "in", GP_ACCEPT_ANY, false, "frames" }, { 0 } },
     .opts = (const gp_opt[]){ { GP_BOOL(struct naps, said), .help = "" }, { 0 } },
@@ -320,7 +320,7 @@ TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
     static gp_errs errs;
     static gp_pipeline *p;             /* a stage that hangs still has it when the test is over */
     char text[2000];
-    pipe_kinds(&nap, 1);
+    pipe_kinds(&naps, 1);
     timed(ASLEEP, _i ? "  - {use: generate, out: a, frames: 1}\n  - {use: nap, said: true}\n"
              : "  - {use: generate, out: a, frames: 1}\n  - {use: nap}\n", text);
     p = pipe_compiled(".", text, (gp_config){ .set = NULL });
@@ -338,7 +338,7 @@ static bool goes_on_run(gp_call *c, gp_frame *f, int n)
 {
     atomic_store(&is_at_one, f->index == 1);
     while (f->index == 1 && !gp_cancelled(c))
-        usleep(1000);
+        nap();
     f->status = f->index == 1 ? GP_STOPPED : GP_OK;
     return true;
 }
@@ -351,7 +351,7 @@ static const gp_kind goes_on = {
 static void end_it(gp_pipeline *p, void *arg)
 {
     while (!atomic_load(&is_at_one))
-        usleep(1000);
+        nap();
     if (!*(int *)arg)
         gp_cancel(p, 1);
 }
@@ -471,4 +471,4 @@ TEST_EACH(no_input_yet_is_no_stall, sources)
     ck_assert_msg(r.outcome == GP_DRAINED && !r.errs.n, "%s", io_error(&r));
 }
 
-TEST_SUITE(stall, io_set_up, io_tear_down, 0)
+TEST_SUITE(stall, io_set_up, NULL, 0)

@@ -417,4 +417,4 @@ TEST_EACH(not_written, refused)
                   refused[_i].type, refused[_i].write), 3, refused[_i].said);
 }
 
-TEST_SUITE(text, io_set_up, io_tear_down, 0)
+TEST_SUITE(text, io_set_up, NULL, 0)

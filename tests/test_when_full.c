@@ -59,10 +59,8 @@ static void send(gp_pipeline *p, void *arg)
     if (j->ends)
         close(fd);
     gp_account a = { 0 };
-    while (!j->ends && (a.out < 3 || !a.dropped)) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    for (; !j->ends && (a.out < 3 || !a.dropped); nap())
         gp_accounts(p, &a, 1);
-    }
     if (j->cancel)
         gp_cancel(p, j->cancel);
 }
@@ -139,7 +137,7 @@ static void *send_and_nap(void *arg)
     for (int i = 0; i < 40; i++)
         put(fd, i, FRAME);
     while (left) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nap();
         ck_assert_int_eq(ioctl(fd, FIONREAD, &left), 0);
     }
     nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
@@ -209,12 +207,8 @@ TEST_LOOP(stopped, 1, 3)
 static void send_twice(gp_pipeline *p, void *arg)
 {
     job j = *(job *)arg;
-    gp_account a = { 0 };
     send(p, &j);
-    while (a.out < 4) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
+    pipe_await_out(p, 4);
     send(p, &j);
 }
 
@@ -229,4 +223,4 @@ TEST(another_writer)
         ck_assert_int_eq(number_in(i, 16), i % 4);
 }
 
-TEST_SUITE(when_full, set_up, io_tear_down, 0)
+TEST_SUITE(when_full, set_up, NULL, 0)

@@ -301,4 +301,4 @@ TEST(partial)
              "  - {use: write, path: '%d.y4m', frame_rate: 25}\n", 1, "holds a picture of 3 rows, and this frame has 2");
 }
 
-TEST_SUITE(y4m, io_set_up, io_tear_down, 0)
+TEST_SUITE(y4m, io_set_up, NULL, 0)

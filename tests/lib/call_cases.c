@@ -163,7 +163,6 @@ TEST_LOOP(in_order, 0, KNOBS * USES)
     ck_assert_msg(v && bytes == 4 * (SIZE * (FRAMES - 1) + LAST * WIDE), "%s: %zu bytes", yaml, bytes);
     for (int i = 0; i < (int)bytes / 4; i++)
         ck_assert_msg(v[i] == 2 * value(i) + 1, "%s: element %d is %g", yaml, i, v[i]);
-    pipe_dir_remove(dir);
     ck_assert_int_eq(atomic_load(&alike), 0);
     sscanf(knobs[_i % KNOBS], "depth: %d", &depth);
     ck_assert_int_ge(atomic_load(&opened), depth);

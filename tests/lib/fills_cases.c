@@ -186,7 +186,6 @@ static void run_case(const opts *o, int knob, const char *put_keys, const char *
     ck_assert_msg(a.in == FRAMES && a.out == FRAMES - lost && a.failed + a.dropped == lost, "%s: %d in, %d out", yaml,
                   (int)a.in, (int)a.out);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 /* Frames of several shapes, and of one. */

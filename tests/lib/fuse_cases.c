@@ -216,7 +216,6 @@ static char *run(const char *yaml, const char *fuse, const unsigned char *in, si
         memcpy(all + *bytes, one, n);
         *bytes += n;
     }
-    pipe_dir_remove(dir);
     return all;
 }
 

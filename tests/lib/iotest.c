@@ -30,11 +30,6 @@ void io_set_up_in_memory(void)
         unsetenv("TMPDIR");
 }
 
-void io_tear_down(void)
-{
-    pipe_dir_remove(io_dir);
-}
-
 char *io_at(const char *name)
 {
     return format("%s/%s", io_dir, name);
@@ -153,11 +148,7 @@ int io_files(const char *sub)
 
 void io_stop_soon(gp_pipeline *p, void *level)
 {
-    gp_account a = { 0 };
-    while (a.out < 10) {
-        usleep(1000);
-        gp_accounts(p, &a, 1);
-    }
+    pipe_await_out(p, 10);
     gp_cancel(p, *(int *)level);
 }
 

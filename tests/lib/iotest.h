@@ -6,12 +6,11 @@
 #include "base/npy.h"
 #include "pipe.h"
 
-/* A checked fixture makes the folder of the test that runs, and removes it. */
+/* A checked fixture makes the folder of the test that runs. */
 extern const char *io_dir;
 extern char io_here[400];      /* where the test was started */
 void io_set_up(void);
 void io_set_up_in_memory(void);        /* where what is to be on disk is so at once */
-void io_tear_down(void);
 char *io_at(const char *name);                 /* its path there, a text of its own */
 /* How many files a folder in it has; 0 when it is not there. */
 int io_files(const char *sub);

@@ -379,7 +379,6 @@ TEST_THIN(heat_as_numpy, 2 * 3 * KNOBS, 1)
         "%s  - {use: compare, in: end, file: %s/heat_%d.npy, rel: 1e-6}\n", ref, n, _i < 3 * KNOBS ? heat_kernel : heat_expr,
         ref, n);
     pipe_result r = cases_run(dir, t.s, _i % KNOBS);
-    pipe_dir_remove(dir);
     pipe_no_errors(&r, t.s);
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].out, 1);

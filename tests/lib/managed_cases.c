@@ -84,7 +84,6 @@ TEST_SOME(same_numbers, SETTINGS, 5, 1)
         ck_assert_msg(out[i] == 2 * t + first_at(i % COLS) + t - table_at(2), "element %lld is %g", (long long)i,
                       (double)out[i]);
     }
-    pipe_dir_remove(dir);
 }
 
 /* The first frame of what is carried. */
@@ -105,7 +104,6 @@ TEST(carried)
         sum[i] = first_at(i);
     for (int i = 0; i < 5 * COLS; i++)
         ck_assert_float_eq(out[i], sum[i % COLS] += (float)i + first_at(i % COLS));
-    pipe_dir_remove(dir);
 }
 
 /* Slots of what is put together from several frames, taken apart, carried, and in segments of their own. */
@@ -132,7 +130,6 @@ TEST_LOOP(regrouped, 0, 2)
     ck_assert_uint_eq(n, m);
     ck_assert_int_eq(memcmp(bytes[0], bytes[1], n), 0);
     free(bytes[0]), free(bytes[1]);
-    pipe_dir_remove(dir);
 }
 
 CASES_SUITE(managed, NULL, NULL, 0, 1)

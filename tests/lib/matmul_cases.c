@@ -44,4 +44,4 @@ TEST_LOOP(same_bytes, 0, 3)
     }
 }
 
-CASES_SUITE(matmul, io_set_up, io_tear_down, 120, 1)
+CASES_SUITE(matmul, io_set_up, NULL, 120, 1)

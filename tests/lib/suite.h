@@ -31,6 +31,8 @@ typedef struct suite_item {
 
 /* printf into a text of its own, which stays until the process ends. */
 char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A millisecond, between two looks at what is waited for. */
+void nap(void);
 /* Memory that is freed where the variable ends: OWNED char *text = pipe_read(dir, "out.csv", &n); */
 #define OWNED __attribute__((cleanup(suite_free)))
 void suite_free(void *variable);
