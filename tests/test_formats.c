@@ -126,12 +126,8 @@ TEST_EACH(is_refused, refused)
     };
     for (int i = 0; i < 2 && refused[_i].files[i]; i++)
         for (size_t k = 0; k < sizeof made / sizeof *made; k++)
-            if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of)) {
-                FILE *f = fopen(io_at(refused[_i].files[i]), "we");
-                ck_assert_ptr_nonnull(f);
-                ck_assert_uint_eq(fwrite(made[k].bytes, 1, made[k].n, f), made[k].n);
-                fclose(f);
-            }
+            if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of))
+                pipe_file(io_dir, refused[_i].files[i], made[k].bytes, made[k].n);
     io_fails(format("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: %s}\n", refused[_i].stage), 3,
              refused[_i].says);
 }

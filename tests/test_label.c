@@ -42,8 +42,7 @@ TEST_LOOP(from_masks, 0, KNOBS)
 {
     static const unsigned char mask[] = { 1, 0, 1,  0, 0, 1,  1, 0, 0,  /**/ 0, 1, 0 };
     static const char text[] = "1,0,0,1,1,0,0\n2,2,0,3,2,2,0.5\n1,0,2,1,3,0,2\n1,1,0,2,1,1,0\n";
-    FILE *f = fopen(io_at("mask.raw"), "wb");
-    ck_assert(f && fwrite(mask, 1, sizeof mask, f) == sizeof mask && !fclose(f));
+    pipe_file(io_dir, "mask.raw", mask, sizeof mask);
     io_runs(format("%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
                  "  - {use: label}\n  - {use: objects}\n  - {use: write, path: out.csv}\n", knobs[_i]));
     io_holds("out.csv", text, sizeof text - 1);
@@ -57,8 +56,7 @@ TEST(all_pixels)
     size_t n;
     for (int i = 0; i < 2 * N; i++)
         label[i] = i % N + (i < N);                 /* frame 0: 1 to N, frame 1: 0 to N - 1 */
-    FILE *f = fopen(io_at("labels.raw"), "wb");
-    ck_assert(f && fwrite(label, 1, sizeof label, f) == sizeof label && !fclose(f));
+    pipe_file(io_dir, "labels.raw", label, sizeof label);
 #define PIPELINE "buffers: {x: {dtype: i32, shape: [12, 25]}}\nstages:\n  - {use: read, path: labels.raw, out: x}\n"
     io_runs(PIPELINE "  - {use: objects, max_objects: 300}\n  - {use: write, path: out.raw}\n");
     OWNED double *row = (double *)(void *)pipe_read(io_dir, "out.raw", &n);

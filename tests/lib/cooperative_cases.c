@@ -1,7 +1,6 @@
 /* cooperative_cases.c - kernels whose blocks wait for each other, on either back end. */
 #include "cases.h"
 
-
 enum { ROWS = 6, COLS = 250, FRAMES = 14, LAST = 4, STEPS = 25 };
 
 static float wave(int64_t i)

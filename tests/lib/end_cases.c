@@ -4,7 +4,6 @@
 #include <time.h>
 #include "cases.h"
 
-
 /* Finite inputs of different length are an error that names both; an endless
  * one ends with its consumer. */
 TEST(test_ends)

@@ -7,7 +7,6 @@
 
 enum { FRAMES = 61, HIGH = 9, WIDE = 40, SIZE = HIGH * WIDE };
 
-
 /* ---- the kinds ------------------------------------------------------- */
 
 typedef struct opts { int64_t at_once, fails, drops, again, fewer; bool whole; } opts;

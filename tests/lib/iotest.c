@@ -75,20 +75,27 @@ void io_told(const pipe_result *r, char path[PATH_MAX])
             strncat(path, r->errs.e[i].msg, PATH_MAX - 1 - strlen(path));
 }
 
-uint64_t io_runs(const char *yaml)
+pipe_result io_done(const char *yaml)
 {
     pipe_result r = io_go(yaml);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.failed, "%s\n%s", io_error(&r), yaml);
+    return r;
+}
+
+uint64_t io_runs(const char *yaml)
+{
+    pipe_result r = io_done(yaml);
     ck_assert_uint_eq(r.account[0].in, r.account[0].out);
     return r.account[0].out;
 }
 
-void io_fails(const char *yaml, int code, const char *text)
+pipe_result io_fails(const char *yaml, int code, const char *text)
 {
     pipe_result r = io_go(yaml);
     ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", yaml);
     ck_assert_msg(strstr(io_error(&r), text) != NULL, "'%s' is not in '%s'", text, io_error(&r));
     ck_assert_int_eq(gp_errs_exit(&r.errs), code);
+    return r;
 }
 
 /* ---- files ----------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include "base/npy.h"
 #include "knobs_cases.h"
 
-
 enum { ROWS = 6, COLS = 8, FRAME = ROWS * COLS };
 
 const char knobs_yaml[] =

@@ -2,7 +2,6 @@
  * for a script, for a stage that runs once, and for what is carried. */
 #include "cases.h"
 
-
 enum { ROWS = 4096, COLS = 48, FRAMES = 19, PLACES = 37 };
 
 static const char yaml[] =

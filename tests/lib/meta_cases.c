@@ -5,7 +5,6 @@
  * drops frames of which `drop` is a divisor. */
 #include "meta_cases.h"
 
-
 void meta_put_scripts(const char *dir)
 {
     pipe_text(dir, "mark.lua", "local p\nfunction init(stage) p = stage.params end\n"

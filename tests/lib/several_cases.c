@@ -5,7 +5,6 @@
 #include "reportrig.h"
 #include "run/run.h"
 
-
 enum { FRAMES = 40, ELEMENTS = 4096, BYTES = 4 * ELEMENTS };
 
 /* Frames take turns on both devices, then all go to the second; the host reads both buffers. */

@@ -3,7 +3,6 @@
  * compute, stages_cases.c compares with SciPy. */
 #include "cases.h"
 
-
 enum { SAMPLES = 1007, ALL = 1200, FRAME = 60, LOST = 5, SIZES = 4 };
 
 static const int sizes[SIZES] = { ALL, 300, FRAME, 120 };        /* the first is a frame for all */

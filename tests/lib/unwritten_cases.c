@@ -1,7 +1,6 @@
 /* unwritten_cases.c - what a kernel leaves unwritten is told of the first frames, however it is launched. */
 #include "cases.h"
 
-
 /* body: with x and y of the frame [h, w], else [48, 64]. msg: NULL where all is well. */
 static const struct { const char *dtype, *c, *body, *stage, *top, *msg; int h, w; } cases[] = {
     { "f32", "float", "if (x < h && y < w) out[x * w + y] = in[x * w + y];", "", "",      /* other axes than the grid's */

@@ -3,7 +3,6 @@
 #include "cases.h"
 #include "harness.h"
 
-
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
     "depth: 12\nbatch: 1\nsync: block\n",
