@@ -446,10 +446,11 @@ TEST(compiler_is_cancelled)
     ck_assert_int_eq(r.naccounts ? (int)r.account[0].in : 0, 0);
 }
 
-/* A source waits for as long as it takes: for bytes of the standard input, and at a FIFO for its writer, too. */
+/* A source waits for as long as it takes: for bytes of the standard input, at a FIFO for its writer, too, and for the time
+ * of its next frame. */
 static const char *const sources[] = {
     "{use: read, path: stdin, format: raw, out: a}", "{use: read, path: hang, format: raw, out: a}",
-    "{use: read, path: hang, format: raw, reopen: true, out: a}",
+    "{use: read, path: hang, format: raw, reopen: true, out: a}", "{use: generate, rate: 0.5, out: a}",
 };
 
 static void wait_and_stop(gp_pipeline *p, void *arg)

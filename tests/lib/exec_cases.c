@@ -169,13 +169,14 @@ TEST(test_same_bytes_persistent)
             pipe_done(dir, yaml[y], on, sets, (gp_run_options){ .poison = run / 36 });
             for (int k = 0; k < 2; k++) {
                 size_t n;
-                OWNED char *out = pipe_read(dir, k ? "side.npy" : "out.npy", &n);
+                char *out = pipe_read(dir, k ? "side.npy" : "out.npy", &n);
                 ck_assert_ptr_nonnull(out);
                 if (!first[k]) {
                     first[k] = out, n0[k] = n;
                     continue;
                 }
                 ck_assert_msg(n == n0[k] && !memcmp(out, first[k], n), "%s %s %s: differs", sets[0], sets[1], sets[2]);
+                free(out);
             }
         }
         free(first[0]), free(first[1]);
