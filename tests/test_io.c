@@ -496,9 +496,9 @@ TEST_LOOP(of_columns, 0, 4)
     ck_assert_msg(all < 2 * 2 * n + (1 << 24), "%llu bytes of %zu were read", all, 2 * n);
     made_of = (uint16_t *)(void *)pipe_read(io_dir, "a.raw", &made);
     ck_assert_uint_eq(made, 2 * n);
-    for (size_t i = 0; i < n; i++)     /* not an assertion each: they take far longer than what is tested */
-        if (made_of[i] != (uint16_t)(i / (size_t)columns * 7 + i % (size_t)columns * 31))
-            ck_abort_msg("element %zu is %d", i, made_of[i]);
+    for (size_t i = 0; i < n; i++)
+        ck_each(made_of[i] == (uint16_t)(i / (size_t)columns * 7 + i % (size_t)columns * 31), "element %zu is %d", i,
+                made_of[i]);
     free(made_of);
     unlink(io_at("a.raw"));
 }
@@ -525,8 +525,8 @@ TEST_LOOP(columns_out_of_turn, 0, 2)
         int64_t n = rows - k * frame < frame ? rows - k * frame : frame;
         ck_assert(gp_columns_read(c, &array, k * frame, n, to, get_counted, &bytes));
         for (int64_t j = 0; j < n * columns; j++)
-            if (to[j] != (uint16_t)(j % columns * rows + k * frame + j / columns))
-                ck_abort_msg("element %lld of frame %lld is %d", (long long)j, (long long)k, to[j]);
+            ck_each(to[j] == (uint16_t)(j % columns * rows + k * frame + j / columns), "element %lld of frame %lld is %d",
+                    (long long)j, (long long)k, to[j]);
     }
     ck_assert_msg(bytes < 2 * 2 * (size_t)(rows * columns), "%zu bytes were read", bytes);
     free(to);

@@ -132,8 +132,7 @@ static void has_frames(const char *name, size_t head, uint64_t n, size_t bytes)
     ck_assert_msg(data != NULL, "no %s", name);
     ck_assert_uint_eq(is, head + n * bytes);
     for (uint64_t i = 0; i < n * (bytes / 4); i++)
-        if (((uint32_t *)(data + head))[i] != i / (bytes / 4))
-            ck_abort_msg("element %d is %u", (int)i, ((uint32_t *)(data + head))[i]);
+        ck_each(((uint32_t *)(data + head))[i] == i / (bytes / 4), "element %d of '%s'", (int)i, name);
     if (head)
         pipe_npy_type(io_dir, name);
 }

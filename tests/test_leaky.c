@@ -56,7 +56,7 @@ static void kept_all(const pipe_result *r)
     ck_assert_uint_eq(a.out, FRAMES);
     ck_assert_uint_eq(bytes, (size_t)FRAMES * WORDS * 4);
     for (int i = 0; i < FRAMES * WORDS; i++)
-        ck_assert_int_eq(all[i], i / WORDS);
+        ck_each(all[i] == i / WORDS, "word %d is %d", i, all[i]);
 }
 
 /* Once all frames are where nobody waits, and out of the other branch, the stage goes on. */

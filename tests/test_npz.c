@@ -44,7 +44,7 @@ TEST_LOOP(a_long_one, 0, 2)
     OWNED int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
     ck_assert_uint_eq(n, 2 * 90000 * sizeof *x);
     for (int i = 0; i < 180000; i++)
-        ck_assert_int_eq(x[i], i % 90000 / 7 * 3);
+        ck_each(x[i] == i % 90000 / 7 * 3, "element %d is %d", i, x[i]);
 }
 
 static void link_here(const char *name, const char *as)

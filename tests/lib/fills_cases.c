@@ -139,7 +139,7 @@ static void check(const char *dir, const char *what, uint64_t k, const opts *o, 
     ck_assert_msg(bytes == (size_t)(4 * dim[0] * dim[1]), "%s: frame %d has %zu bytes, not of %d x %d", what, (int)k, bytes,
                   (int)dim[0], (int)dim[1]);
     for (int64_t i = 0; i < dim[0] * dim[1]; i++)
-        ck_assert_msg(v[i] == 2 * value(k, i) + 1, "%s: element %d of frame %d is %g, not %g", what, (int)i, (int)k, v[i],
+        ck_each(v[i] == 2 * value(k, i) + 1, "%s: element %d of frame %d is %g, not %g", what, (int)i, (int)k, v[i],
                       2 * value(k, i) + 1);
 }
 
@@ -240,7 +240,7 @@ TEST_LOOP(regrouped, 0, KNOBS)
     OWNED float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_msg(v && bytes == 4 * FRAMES * SIZE, "%zu bytes", bytes);
     for (int i = 0; i < FRAMES * SIZE; i++)
-        ck_assert_msg(v[i] == value((uint64_t)(i / SIZE), i % SIZE), "element %d", i);
+        ck_each(v[i] == value((uint64_t)(i / SIZE), i % SIZE), "element %d", i);
     gp_pipeline_destroy(p);
 }
 

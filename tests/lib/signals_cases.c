@@ -41,8 +41,7 @@ static void same(const char *a, size_t na, const char *b, size_t nb, int stage, 
 {
     ck_assert_msg(na == nb, "%s, frames of %d, %s: %zu bytes, not %zu", stages[stage].stage, rows, settings, na, nb);
     for (size_t i = 0; i < na; i++)
-        ck_assert_msg(a[i] == b[i], "%s, frames of %d, %s: byte %zu of %zu", stages[stage].stage, rows, settings, i,
-                      na);
+        ck_each(a[i] == b[i], "%s, frames of %d, %s: byte %zu of %zu", stages[stage].stage, rows, settings, i, na);
 }
 
 TEST_LOOP(test_cut, 0, STAGES)
