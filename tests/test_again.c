@@ -159,8 +159,7 @@ TEST(beside_others)
         for (int i = 0; i < N; i++) {
             size_t n;
             ck_assert_msg(j[i].outcome == GP_DONE, "%s", j[i].errs.e[0].msg);
-            char *name = format("out%d.raw", i);
-            char *made = pipe_read(dir, name, &n);
+            char *made = pipe_read(dir, format("out%d.raw", i), &n);
             ck_assert_uint_eq(n, 40 * 50 * 4);
             ck_assert(!first[i] || !memcmp(first[i], made, n));
             free(first[i]);

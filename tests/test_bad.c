@@ -78,7 +78,7 @@ static int check_file(const char *path, bool in_world)
     size_t bytes;
     int cases = 0, lines = 0, nth = 1; /* of errors of this case so far */
     text right = { .n = { 0 } }, now;
-    char *all = pipe_read("tests/bad", strrchr(path, '/') + 1, &bytes);
+    OWNED char *all = pipe_read("tests/bad", strrchr(path, '/') + 1, &bytes);
     strtok(all, "\n");                 /* the comment */
     for (char *line; (line = strtok(NULL, "\n"));) {
         bool error = is_error(line);
@@ -101,7 +101,6 @@ static int check_file(const char *path, bool in_world)
     ck_assert_msg(!in_world || !nth || !strcmp(said(&errs, nth), "nothing"), "%s: also says\n%s", path, said(&errs, nth));
     compile(&right, path, in_world, &errs);
     ck_assert_msg(!errs.failed, "%s: its pipeline is not right: %s", path, pipe_said(&errs));
-    free(all);
     return cases;
 }
 

@@ -224,21 +224,15 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
         waitpid(pid, &status, 0);
     }
     size_t n = 0;
-    OWNED char *said = pipe_read(io_dir, "err", &n), *out = pipe_read(io_dir, "out.npy", &n);
+    OWNED char *said = pipe_read(io_dir, "err", &n);
     ck_assert_msg(tries <= TRIES, "%d signals: it hangs:\n%s", signals, said);
     bool early = WIFSIGNALED(status) && WTERMSIG(status) == SIGINT;   /* before it listens */
     ck_assert_msg(early || (WIFEXITED(status) && WEXITSTATUS(status) == 130),
                   "%d signals: status %x:\n%s", signals, (unsigned)status, said);
     if (!early && signals < 3)         /* the third ends it there and then */
         account_adds_up(said);
-    if (out) {
-        gp_type t;
-        size_t data;
-        bool fortran;
-        char why[160];
-        ck_assert_msg(gp_npy_parse(out, n, &t, &data, &fortran, why), "torn: %s", why);
-        ck_assert_uint_eq(n, data + gp_bytes(&t));
-    }
+    if (!access(io_at("out.npy"), F_OK))
+        pipe_npy_type(io_dir, "out.npy");
 }
 
 TEST_SOME(signals, sizeof pipelines / sizeof *pipelines, 4, 1)
@@ -254,10 +248,9 @@ static void wait_for_words(const char *words)
 {
     for (bool there = false; !there;) {
         size_t n;
-        char *said = pipe_read(io_dir, "err", &n);
+        OWNED char *said = pipe_read(io_dir, "err", &n);
         there = said && strstr(said, words);
-        free(said);
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nap();
     }
 }
 
@@ -293,11 +286,9 @@ static bool comes_back(void)
         kill(pid, SIGCONT);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     }
-    char *said = pipe_read(io_dir, "err", &n);
+    OWNED char *said = pipe_read(io_dir, "err", &n);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %x:\n%s", (unsigned)status, said);
-    bool back = !strstr(said, "did not come back");
-    free(said);
-    return back;
+    return !strstr(said, "did not come back");
 }
 
 /* On a machine that others use, too, this test may itself have no processor for so long: not each time. */
@@ -305,7 +296,7 @@ TEST(time_without_a_processor_does_not_count)
 {
     int tries = 0;
     while (!comes_back())
-        ck_assert_int_lt(++tries, 5);
+        ck_assert_int_lt(++tries, 20);
 }
 
-TEST_SUITE(badrun, io_set_up, io_tear_down, 200)
+TEST_SUITE(badrun, io_set_up, NULL, 200)

@@ -62,8 +62,7 @@ static bool store(const gp_key *key, const char *data)
 /* Where it lies. */
 static const char *file_of(const gp_key *key)
 {
-    char *name = format("cache/gpipe/%s.x", key->hex);
-    return cu_path(name);
+    return cu_path(format("cache/gpipe/%s.x", key->hex));
 }
 
 TEST(stores_and_finds)
@@ -188,8 +187,7 @@ TEST_EACH(only_what_is_ours_is_used, owned)
     size_t n;
     if (owned[_i].root && geteuid() != 0)
         return;
-    char *home = format("home%d", _i);
-    const char *base = cu_path(home);
+    const char *base = cu_path(format("home%d", _i));
     setenv("XDG_CACHE_HOME", base, 1);
     char *folder = format("%s/gpipe", base);
     char *file = format("%s/%s.x", folder, k.hex);

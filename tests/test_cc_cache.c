@@ -11,8 +11,7 @@
 /* A compiler that writes a line to a file each time it runs. */
 static void counting_compiler_of(const char *cxx)
 {
-    char *text = format("#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n", cu_path("runs"), cxx);
-    cu_write("cxx", text);
+    cu_write("cxx", format("#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n", cu_path("runs"), cxx));
     ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
     setenv("CXX", cu_path("cxx"), 1);
     unlink(cu_path("runs"));
@@ -57,8 +56,7 @@ TEST(compiles_once)
     cu_write("subsub.h", "enum { WIDTH = 4 };\n");     /* ... an include's include */
     COMPILES(&src, 4);
     COMPILES(&src, 4);
-    char *cxx = format("%s -O1", cu_path("cxx"));
-    setenv("CXX", cxx, 1);
+    setenv("CXX", format("%s -O1", cu_path("cxx")), 1);
     COMPILES(&src, 5);
     cu_write("subsub.h", "enum { WIDTH = 3 };\n");
     src.shared = 0, src.define = one;
@@ -160,8 +158,7 @@ TEST_SOME(compiled_again_when_a_header_changes, sizeof found / sizeof *found, 4,
     unlink(cu_path("own.h"));
     unlink(cu_path("none/own.h"));
     cu_write("top.h", "#include \"own.h\"\n");
-    char *text = format("%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n", found[_i].include, K, _i);
-    cu_write("k.cu", text);
+    cu_write("k.cu", format("%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n", found[_i].include, K, _i));
     cu_write(found[_i].header, "enum { WIDTH = 3 };\n");
     if (found[_i].variable)
         setenv(found[_i].variable, filled(found[_i].value, value), 1);
@@ -191,8 +188,7 @@ TEST_SOME(compiled_again_when_what_is_asked_for_appears, sizeof askers / sizeof 
     counting_compiler();
     cu_write("asks.h", askers[0].text);
     unlink(cu_path("opt.h"));
-    char *text = format("%s" K "(int *out) { out[0] = WIDTH; /* %d */ }\n", askers[_i].text, _i);
-    cu_write("k.cu", text);
+    cu_write("k.cu", format("%s" K "(int *out) { out[0] = WIDTH; /* %d */ }\n", askers[_i].text, _i));
     gp_source src = attempt_source("k", CU_PARAMS("int *"));
     src.define = &askers[_i].define, src.ndefine = askers[_i].define != NULL;
     COMPILES(&src, 1);
@@ -237,8 +233,7 @@ TEST(headers_may_include_each_other)
     counting_compiler();
     ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
     for (int i = 0; i < HEADERS; i++) {
-        char *name = format("all%d.h", i);
-        header_path[i] = cu_path(name);
+        header_path[i] = cu_path(format("all%d.h", i));
     }
     cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
     gp_source src = attempt_source("k", CU_PARAMS(NULL));
@@ -283,8 +278,7 @@ TEST_EACH(nvrtc_compiles_again_when_a_header_changes, included)
     ck_assert(n[0] == n[2] && memcmp(a, b, n[0]) == 0);
     free(a), free(b);
     bool plain = _i != 2 && _i != 4;   /* what is not a plain directive is not kept */
-    char *command = format("test `find '%s' -name '*.cubin' | wc -l` = %d", cache, plain ? 2 : 0);
-    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(system(format("test `find '%s' -name '*.cubin' | wc -l` = %d", cache, plain ? 2 : 0)), 0);
 }
 #endif
 

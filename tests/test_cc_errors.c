@@ -283,7 +283,7 @@ static const struct { const char *does, *says; } ends[] = {
 
 TEST_EACH(a_compiler_that_ends, ends)
 {
-    char text[400], says[900], *at;
+    char text[400], *at;
     snprintf(text, sizeof text, "#!/bin/sh\n%s\n", ends[_i].does);
     cu_write("ends", text);
     ck_assert_int_eq(chmod(cu_path("ends"), 0755), 0);
@@ -295,7 +295,7 @@ TEST_EACH(a_compiler_that_ends, ends)
     if (!ends[_i].says)
         return;
     at = strstr(ends[_i].says, "CXX");
-    snprintf(says, sizeof says, "%.*s%s%s", (int)(at - ends[_i].says), ends[_i].says, cu_path("ends"), at + 3);
+    char *says = format("%.*s%s%s", (int)(at - ends[_i].says), ends[_i].says, cu_path("ends"), at + 3);
     ck_assert_msg(!strncmp(a.errs.e[0].msg, says, strlen(says)), "%s", a.errs.e[0].msg);
     ck_assert_str_eq(a.errs.e[0].at.file, "test.yaml");
 }
@@ -309,8 +309,7 @@ TEST(a_folder_that_others_may_change)
     setenv("TMPDIR", cu_path("tmp"), 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert(!chmod(cu_path("tmp"), cases[i].mode));
-        char *text = format(K "(int *out) { /* tmp %zu */ }\n", i);
-        attempt a = attempt_text(text, CU_PARAMS("int *"), false);
+        attempt a = attempt_text(format(K "(int *out) { /* tmp %zu */ }\n", i), CU_PARAMS("int *"), false);
         ck_assert_msg(a.ok == cases[i].ok, "%o: %s", (unsigned)cases[i].mode, a.errs.n ? a.errs.e[0].msg : "?");
         if (!a.ok) {
             ck_assert_int_eq(gp_errs_exit(&a.errs), 4);

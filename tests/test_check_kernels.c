@@ -52,9 +52,7 @@ static void setup(void)
 
 static pipe_result run_stage(const char *stage, bool check)
 {
-    char yaml[1500];
-    snprintf(yaml, sizeof yaml,
-             "pipeline: t\ndepth: 4\nbuffers: {x: {dtype: f32, shape: [15, 3]}%s}\nstages:\n"
+    char *yaml = format("pipeline: t\ndepth: 4\nbuffers: {x: {dtype: f32, shape: [15, 3]}%s}\nstages:\n"
              "  - {use: read, path: x.npy, out: x}\n"
              "  - %s\n"
              "  - {use: write, path: out.raw, in: y}\n", strstr(stage, "w: w") ? ", w: {const: w.npy}" : "", stage);
@@ -138,8 +136,7 @@ TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
     char *script = format("#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
                         "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);
     pipe_text(dir, "cxx", script);
-    char *cxx = format("sh %s/cxx", dir);
-    setenv("CXX", cxx, 1);
+    setenv("CXX", format("sh %s/cxx", dir), 1);
     pipe_result r = run_stage(wrong[0].stage, true);
     unsetenv("CXX");
     ck_assert_int_eq(r.errs.e[0].at.line, wrong[0].line);
@@ -178,9 +175,7 @@ TEST(in_a_loop)
 {
     pipe_result r = run_stage("{use: loop, in: {x: x}, out: {y: y}, times: 9, carry: {x: y}, stages: [" WIDE(1) "]}",
                               true);
-    ck_assert_int_eq(r.outcome, GP_ERROR);
-    ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, "kernel 'wide' of stage 'mine' reads "), "%s",
-                  pipe_said(&r.errs));
+    pipe_ends(&r, "kernel 'wide' of stage 'mine' reads ");
     ck_assert_int_eq(r.errs.failed, 1);
 }
 

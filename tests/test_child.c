@@ -6,16 +6,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include "cpu/child.h"
 #include "device/scratch.h"
 #include "lib/cu.h"
 #include "lib/pipe.h"
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
-}
 
 static gp_child shell(const char *const argv[4])
 {
@@ -63,8 +57,7 @@ TEST(does_not_wait_for_what_is_left_behind)
 {
     gp_child c = SHELL("sleep 1000 & echo $!");
     ck_assert_int_eq(gp_child_run(&c), 0);
-    char *pid = format("kill %d", atoi(c.log));
-    ck_assert_int_eq(system(pid), 0);          /* it was alive */
+    ck_assert_int_eq(system(format("kill %d", atoi(c.log))), 0);          /* it was alive */
     free(c.log);
 }
 
@@ -185,8 +178,7 @@ TEST(a_folder_goes_without_descriptors)
     setenv("TMPDIR", cu_path("tmp"), 1);
     mkdir(cu_path("tmp"), 0700);
     ck_assert(gp_scratch_open(&s, err));
-    char *name = format("%s/out.so", s.path);
-    close(creat(name, 0600));
+    close(creat(format("%s/out.so", s.path), 0600));
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &were), 0);
     none = were, none.rlim_cur = 0;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);

@@ -28,9 +28,8 @@ static gp_pipeline *compile(const char *yaml, const char *set, bool lenient)
                          .nset = set != NULL, .lenient = lenient };
     gp_machine_fixed(&machine, 0);
     memset(&errs, 0, sizeof errs);
-    char *text = strdup(yaml);
+    OWNED char *text = strdup(yaml);
     gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);
-    free(text);
     return p;
 }
 

@@ -1,6 +1,7 @@
 /* test_contract.c - kinds from elsewhere that do not keep to stage.h: each is an error that
  * names the stage, and never a wrong byte or an account that does not add up. */
 #include <time.h>
+#include "idle.h"
 #include "pipe.h"
 
 enum { FRAMES = 5 };
@@ -365,11 +366,6 @@ TEST_LOOP(too_many_graphs, 0, 2)
               "'launch: stream'")));
 }
 
-static bool sink_shape(gp_shape *s)
-{
-    return s->nin == 1;
-}
-
 static bool warns_run(gp_call *c, gp_frame *f, int n)
 {
     const int *fails = c->user;
@@ -399,7 +395,7 @@ TEST_LOOP(warnings_are_told, 0, 4)
     wrong w = NOTHING;
     gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape,
                      .run = made_run, .user = &w };
-    gp_kind sink = { GP_KIND("sink"), .help = "a sink", .in = in_bytes, .shape = sink_shape,
+    gp_kind sink = { GP_KIND("sink"), .help = "a sink", .in = in_bytes, .shape = as_declared,
                      .run = warns_run, .finish = warns_finish, .user = &fails };
     gp_errs errs = { .n = 0 };
     char *yaml = format("on_error: stop\nstages:\n  - {use: made}\n"

@@ -72,9 +72,9 @@ TEST_EACH(cores_that_worked, spans)
 /* As a thread that has run knows it; of a few sleeps it cannot be longer than they took. */
 TEST(delay_of_a_thread)
 {
-    int64_t before = gp_core_delay(), start = gp_now_ns();
+    int64_t start = gp_now_ns(), before = gp_core_delay();
     for (int i = 0; i < 20; i++)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nap();
     int64_t more = gp_core_delay() - before;
     ck_assert(before >= 0 && more >= 0 && more <= gp_now_ns() - start);
 }
@@ -111,8 +111,7 @@ TEST_EACH(limits_of_the_cgroup, groups)
     pipe_text(dir, "cgroup", groups[_i].cgroup);
     for (int i = 0; i < 3 && groups[_i].file[i].path; i++) {
         for (const char *at = groups[_i].file[i].path; (at = strchr(at, '/')); at++) {
-            char *path = format("%.*s", (int)(at - groups[_i].file[i].path), groups[_i].file[i].path);
-            mkdir(in_dir(path), 0777);
+            mkdir(in_dir(format("%.*s", (int)(at - groups[_i].file[i].path), groups[_i].file[i].path)), 0777);
         }
         pipe_text(dir, groups[_i].file[i].path, groups[_i].file[i].text);
     }

@@ -19,8 +19,7 @@ static void put_files(const char *dir, char *data, const int *size, int n)
     for (int i = 0; i < 5000; i++)
         data[i] = (char)(i * 31);
     for (int i = 0; i < n; i++) {
-        char *name = format("in-%d", i);
-        pipe_file(dir, name, data + i, (size_t)size[i]);
+        pipe_file(dir, format("in-%d", i), data + i, (size_t)size[i]);
     }
 }
 
@@ -99,9 +98,8 @@ TEST_LOOP(as_read_has_them, 0, 24)
         if (*e->d_name == '.')
             continue;
         snprintf(one, sizeof one, "decoded/%s", e->d_name), snprintf(two, sizeof two, "read/%s", e->d_name);
-        char *a = pipe_read(dir, one, &n), *b = pipe_read(dir, two, &m);
+        OWNED char *a = pipe_read(dir, one, &n), *b = pipe_read(dir, two, &m);
         ck_assert_msg(a && b && n == m && !memcmp(a, b, n), "%s", e->d_name);
-        free(a), free(b);
         there++;
     }
     closedir(d);
@@ -127,11 +125,9 @@ TEST_LOOP(wrong_files, 0, 7)
     };
     const char *dir = pipe_dir();
     size_t n;
-    char *path = format("jpeg/%s", cases[_i].file);
-    char *data = pipe_read("tests/data", path, &n);
+    OWNED char *data = pipe_read("tests/data", format("jpeg/%s", cases[_i].file), &n);
     ck_assert_ptr_nonnull(data);
     pipe_file(dir, "in.jpg", data, cases[_i].bytes ? cases[_i].bytes : n);
-    free(data);
     pipe_result r = pipe_run(dir, "buffers: {photo: {shape: [\"<=34\", \"<=34\", 3]}}\nstages:\n"
                              "  - {use: read, path: in.jpg, format: bytes, out: coded}\n  - {use: decode, in: coded, out: photo}\n"
                              "  - {use: discard}\n", "cpu", NULL, (gp_run_options){ 0 });
@@ -148,9 +144,8 @@ TEST_LOOP(faults, 0, 4)
     const char *dir = pipe_dir();
     size_t n;
     bool cut = _i & 1, strict = _i & 2;
-    char *data = pipe_read("tests/data", "jpeg/rgb420_19x33.jpg", &n);
+    OWNED char *data = pipe_read("tests/data", "jpeg/rgb420_19x33.jpg", &n);
     pipe_file(dir, "in.jpg", data, n - (cut ? 5 : 0));
-    free(data);
     char *yaml = format("buffers: {photo: {shape: [\"<=34\", \"<=34\", 3]}}\nstages:\n"
         "  - {use: read, path: in.jpg, format: bytes, out: coded}\n"
         "  - {use: decode, in: coded, out: photo%s}\n  - {use: discard}\n", strict ? ", strict: true" : "");
@@ -180,8 +175,7 @@ TEST_LOOP(looks, 0, 9)
     gp_type t;
     char err[GP_WHY];
     size_t n;
-    char *path = format("jpeg/%s", cases[_i].file);
-    OWNED char *data = pipe_read("tests/data", path, &n);
+    OWNED char *data = pipe_read("tests/data", format("jpeg/%s", cases[_i].file), &n);
     ck_assert_msg(data && gp_jpeg_look(data, n, &how, &is, err), "%s", data ? err : "no file");
     ck_assert(gp_jpeg.head(data, n, &how, &t, err) && gp_type_same(&t, &is.type));
     ck_assert_msg(is.huffman == cases[_i].huffman && is.rgb == cases[_i].rgb && is.turned == cases[_i].turned

@@ -11,8 +11,7 @@ static gp_machine gpus(int n)
 static planned on(const char *device, const char *rest, int ngpus)
 {
     gp_machine m = gpus(ngpus);
-    char *text = format("device: %s\nstages:\n%s", device, rest);
-    return plan_on(text, "p.yaml", &m);
+    return plan_on(format("device: %s\nstages:\n%s", device, rest), "p.yaml", &m);
 }
 
 static const char chain[] = "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b}\n  - {use: sink}\n";
@@ -73,8 +72,7 @@ static const struct { const char *device, *stage; int gpus; const char *error; }
 
 TEST_EACH(of_a_stage, places)
 {
-    char rest[300];
-    snprintf(rest, sizeof rest, "  - {use: src, size: 64}\n  - {use: dev, name: a, device: %s}\n  - {use: sink}\n", places[_i].stage);
+    char *rest = format("  - {use: src, size: 64}\n  - {use: dev, name: a, device: %s}\n  - {use: sink}\n", places[_i].stage);
     planned p = on(places[_i].device, rest, places[_i].gpus);
     if (places[_i].error) {
         ck_assert_ptr_null(p.pipeline);
@@ -122,8 +120,7 @@ TEST_LOOP(lanes, 0, 6)
         { "cpu:0-2", "depth: 6\nbatch: 4\n", 24, 4, 4, 8 }, { "cpu:0-3", "depth: 1\n", 4, 1, 1, 1 },
         { "cpu:0-1", "depth: 100\n", 256, 32, 32, 8 }, { "cpu:0", "depth: 6\nbatch: 4\n", 6, 4, 1, 6 },
     };
-    char *device = format("%s\n%s", cases[_i].device, cases[_i].knobs);
-    planned p = on(device, chain, 0);
+    planned p = on(format("%s\n%s", cases[_i].device, cases[_i].knobs), chain, 0);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
     const gp_segment *s = &p.plan->segment[0];
     ck_assert_int_eq(p.plan->nsegments, 1);
@@ -201,9 +198,8 @@ TEST_LOOP(no_peers, 0, 6)
 TEST_LOOP(depth_inside, 0, 3)
 {
     static const char *const devices[] = { "cpu:0", "cpu:0-1", "cpu:0-2\nbatch: 4" };
-    char text[600];
     for (int depth = 3; depth < 8; depth++) {
-        snprintf(text, sizeof text, "%s\nbuffers: {a: {depth: %d}, b: {depth: %d}, c: {depth: %d}, s: {depth: %d}, d: {depth: %d}}",
+        char *text = format("%s\nbuffers: {a: {depth: %d}, b: {depth: %d}, c: {depth: %d}, s: {depth: %d}, d: {depth: %d}}",
                  devices[_i], depth, depth, depth, depth, depth);
         planned p = on(text, "  - {use: src, name: s, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
                        "  - {use: dev, name: c, state: 8}\n  - {use: dev, name: d}\n  - {use: sink}\n", 0);

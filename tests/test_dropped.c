@@ -63,12 +63,10 @@ TEST_LOOP(of_a_source, 0, 5)
         { "", "if f.index == 3000 then return false end if f.index % 1000 ~= 0 then error('no') end", GP_DONE, 3, 2997, NULL },
     };
     const char *dir = pipe_dir();
-    char *script = format("function produce(f, y) %s y:fill(1) end\n", ways[_i].script);
-    pipe_text(dir, "source.lua", script);
+    pipe_text(dir, "source.lua", format("function produce(f, y) %s y:fill(1) end\n", ways[_i].script));
     char *yaml = format("on_error: drop\nbuffers: {x: {dtype: f32, shape: [2]}}\nstages:\n"
                         "  - {use: lua, script: source.lua, out: x%s}\n  - {use: discard}\n", ways[_i].keys);
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    pipe_dir_remove(dir);
     const gp_err *e = NULL;
     for (int i = 0; i < r.errs.n; i++)
         e = r.errs.e[i].code == GP_E_RUN && !(e && strstr(e->msg, "frames")) ? &r.errs.e[i] : e;

@@ -5,6 +5,7 @@
  * UPDATE_GOLDEN=1 these files are written instead. ranks.yaml is planned for the first of two ranks. */
 #include <jansson.h>
 #include "draw/dump.h"
+#include "pipe.h"
 #include "planned.h"
 
 static const char *const golden[] = {
@@ -15,26 +16,14 @@ static const char *const golden[] = {
 
 enum { GOLDEN = sizeof golden / sizeof *golden };
 
-static char *file_text(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return NULL;
-    char *text = calloc(1, 1 << 16);
-    ck_assert_uint_lt(fread(text, 1, (1 << 16) - 1, f), (1 << 16) - 1);
-    fclose(f);
-    return text;
-}
-
 static planned plan_golden(const char *name, bool cuda)
 {
     static char path[200];     /* places point to it */
     snprintf(path, sizeof path, "tests/golden/%s.yaml", name);
-    char *yaml = file_text(path);
+    OWNED char *yaml = pipe_read(".", path, &(size_t){ 0 });
     ck_assert_msg(yaml != NULL, "no %s", path);
     planned p = plan_ranks(yaml, path, cuda, strcmp(name, "ranks") ? 1 : 2);
     ck_assert_msg(p.pipeline != NULL, "%s: %s", path, p.errs.e[0].msg);
-    free(yaml);
     return p;
 }
 
@@ -59,13 +48,9 @@ TEST_LOOP(test_golden, 0, GOLDEN)
         planned p = plan_golden(golden[_i], cuda);
         OWNED char *got = dumped(&p, PLAN, GP_DUMP_TEXT);
         char *path = format("tests/golden/%s.%s.txt", golden[_i], cuda ? "cuda" : "cpu");
-        if (getenv("UPDATE_GOLDEN")) {
-            FILE *f = fopen(path, "wb");
-            ck_assert_msg(f != NULL, "cannot write %s", path);
-            fputs(got, f);
-            fclose(f);
-        }
-        OWNED char *want = file_text(path);
+        if (getenv("UPDATE_GOLDEN"))
+            pipe_text(".", path, got);
+        OWNED char *want = pipe_read(".", path, &(size_t){ 0 });
         ck_assert_msg(want && !strcmp(want, got), "%s differs from this (UPDATE_GOLDEN=1 writes "
                       "it anew):\n%s", path, got);
     }
@@ -183,19 +168,17 @@ TEST(test_drawn_rates)
 {
     static const char *const has[] = { ">group, 4 frames -&#62; 1<", ">1 frame -&#62; 4<",
                                        ">PCIe per 4 frames of 'photo': 4.0 KiB in, 5.0 KiB out<" };
-    char *yaml = file_text("tests/golden/slow-way.yaml"), *named = strstr(yaml, "use: group,"), *text = NULL;
+    OWNED char *as_is = pipe_read(".", "tests/golden/slow-way.yaml", &(size_t){ 0 });
+    char *text = NULL;
     size_t size;
     gp_errs errs = { 0 };
-    memmove(named + 14, named, strlen(named) + 1);
-    memcpy(named, "name: by_four,", 14);
-    planned p = plan_ok(yaml, true);
+    planned p = plan_ok(pipe_edited(as_is, "use: group,", "name: by_four,use: group,"), true);
     FILE *f = open_memstream(&text, &size);
     ck_assert(gp_dump_dot(f, p.graph, p.plan, NULL, &errs));
     fclose(f);
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%.2000s", has[i], text);
     free(text);
-    free(yaml);
 }
 
 /* What comes when a source has ended is of no rate, and PCIe has it once. */

@@ -160,21 +160,19 @@ static float wave(int64_t i)
 TEST_LOOP(there_and_back, 0, 2 * KNOBS)
 {
     static const char *const kinds[] = { "", "nv" };
-    char yaml[1000];
     const char *dir = pipe_dir(), *nv = kinds[_i / KNOBS];
     gp_errs errs = { .n = 0 };
     size_t bytes;
     pipe_npy(dir, "in.npy", ROWS * (FRAMES - 1) + LAST, COLS, wave);
-    snprintf(yaml, sizeof yaml, "%s%sbuffers: {x: {dtype: f32, shape: [6, 20]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+    char *yaml = format("%s%sbuffers: {x: {dtype: f32, shape: [6, 20]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
              "  - {use: %sfft, norm: ortho}\n  - {use: %sifft, real: true, norm: ortho}\n  - {use: write, path: out.raw, durable: none}\n",
              knobs[_i % KNOBS], *knobs[_i % KNOBS] ? "" : "streams: 1\n", nv, nv);
     gp_outcome outcome = run(dir, yaml, &errs);
     ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, pipe_said(&errs));
-    float *v = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_uint_eq(bytes, 4 * COLS * (ROWS * (FRAMES - 1) + LAST));
     for (int i = 0; i < (int)bytes / 4; i++)
         ck_assert_msg(v[i] - wave(i) < 5e-6f && wave(i) - v[i] < 5e-6f, "%s: element %d is %g, not %g", yaml, i, v[i], wave(i));
-    free(v);
     ck_assert_int_eq(atomic_load(&fake->planned), *nv ? 2 : 0);
     ck_assert_int_eq(atomic_load(&fake->destroyed), *nv ? 2 : 0);
 }
@@ -191,10 +189,9 @@ TEST(filter_bank)
     float *whole = NULL;
     pipe_npy(dir, "in.npy", SAMPLES, 0, wave);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        char yaml[600];
         gp_errs errs = { .n = 0 };
         size_t bytes;
-        snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [%d]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+        char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [%d]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
                  "  - {use: %s, channels: %d, taps: 5}\n  - {use: write, path: out.raw, if_exists: replace, durable: none}\n",
                  runs[i].knobs, runs[i].rows, runs[i].kind, CHANNELS);
         gp_outcome outcome = run(dir, yaml, &errs);

@@ -292,7 +292,7 @@ TEST(halves)
         ck_assert(gp_cpu_grid(runner, &to_half, grid, block, 0, (void *const[]){ &px, &pb }));
         for (int i = 0; i < N; i++) {
             int a = i & 0x7fff, want = a >= INF || way < 0 ? i : way > 0 ? i + 1 : i + (i & 1);
-            ck_assert_int_eq(back[i], a > INF ? 0x7fff : want);
+            ck_each(back[i] == (a > INF ? 0x7fff : want), "%#x became %#x", i, back[i]);
         }
     }
 }

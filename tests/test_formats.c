@@ -59,10 +59,9 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     ck_assert_uint_eq(io_runs(TEXT(yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: %s, out: x}\n"
                                    "  - {use: discard, in: x}\n", frames[k].text, name)), 1);
     /* Another name: known by its first bytes, or not at all. */
-    char *file = pipe_read(io_dir, name, &n);
+    OWNED char *file = pipe_read(io_dir, name, &n);
     bool plain = as == GP_RAW || (rows && rows->encode);
     ck_assert_int_eq(gp_filetype_begun(file, n), plain ? GP_AUTO : as);
-    free(file);
     rename(io_at(name), io_at("no.name"));
     for (int said = 0; said < 2; said++) {
         TEXT(yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: no.name%s%s, out: x}\n  - {use: discard, in: x}\n",
@@ -127,14 +126,10 @@ TEST_EACH(is_refused, refused)
     };
     for (int i = 0; i < 2 && refused[_i].files[i]; i++)
         for (size_t k = 0; k < sizeof made / sizeof *made; k++)
-            if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of)) {
-                FILE *f = fopen(io_at(refused[_i].files[i]), "we");
-                ck_assert_ptr_nonnull(f);
-                ck_assert_uint_eq(fwrite(made[k].bytes, 1, made[k].n, f), made[k].n);
-                fclose(f);
-            }
+            if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of))
+                pipe_file(io_dir, refused[_i].files[i], made[k].bytes, made[k].n);
     io_fails(format("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: %s}\n", refused[_i].stage), 3,
              refused[_i].says);
 }
 
-TEST_SUITE(formats, io_set_up, io_tear_down, 0)
+TEST_SUITE(formats, io_set_up, NULL, 0)

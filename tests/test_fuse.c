@@ -121,10 +121,9 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
 
 static gp_pipeline *compile(const char *dir, const char *stages, const char *top, gp_errs *errs)
 {
-    char yaml[2000];
     const char *set[] = { "device=cpu" };
     *errs = (gp_errs){ .n = 0 };
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [4, 6]}%s}\nstages:\n  [{use: generate, frames: 7, out: x}, %s\n",
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [4, 6]}%s}\nstages:\n  [{use: generate, frames: 7, out: x}, %s\n",
              top, strstr(stages, "deep") ? ", deep: {depth: 3}" : strstr(stages, "o: old") ? ", old: {carry: st, init: 0}, st: {like: x}"
              : "", stages + 1);
     gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .set = set, .nset = 1 }, errs);

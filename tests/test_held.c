@@ -46,7 +46,6 @@ static void set_up(void)
 static void tear_down(void)
 {
     close(in), close(out);
-    io_tear_down();
 }
 
 static void give(const void *data, size_t n)
@@ -144,8 +143,7 @@ TEST_LOOP(before_the_next, 0, 2 * (sizeof held / sizeof *held))
 {
     int i = _i / 2;
     peer w = { held[i].as, _i % 2 ? BYTES / 2 : 0, -1 };
-    char *y = format(held[i].yaml, held[i].frames);
-    pipe_result r = run(y, ask_and_wait, &w);
+    pipe_result r = run(format(held[i].yaml, held[i].frames), ask_and_wait, &w);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_int_eq(w.last, FRAMES - 1);
     ck_assert_uint_eq(r.account[0].out, FRAMES);
@@ -180,8 +178,7 @@ static const struct { const char *behind; int all; } cheap[] = {
 TEST_EACH(a_cheap_stage, cheap)
 {
     int all = cheap[_i].all;
-    char *y = format(FEED "%s", MANY, cheap[_i].behind);
-    pipe_result r = run(y, wait_for_few, &all);
+    pipe_result r = run(format(FEED "%s", MANY, cheap[_i].behind), wait_for_few, &all);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].out, MANY);
 }

@@ -1,7 +1,7 @@
 /* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when
  * the one before it has returned, or lets it. */
 #include <stdatomic.h>
-#include <time.h>
+#include "idle.h"
 #include "pipe.h"
 
 enum { FRAMES = 40, AT = 10, BEGINS = FRAMES + 8 };
@@ -31,11 +31,6 @@ static const what cases[] = {
 static const what *now;
 static atomic_int next, inside, begun[BEGINS], alone, seen;
 static atomic_bool wrong;
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-}
 
 static bool shape(gp_shape *s)
 {
@@ -76,7 +71,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     if (failed || !now->lets)
         return true;
     gp_let_next_begin(c, done);
-    for (int i = 0; i < 300000 && k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]); i++)
+    for (int i = 0; i < 60000 && k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]); i++)
         nap();
     if (k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]))
         atomic_fetch_add(&alone, 1);
@@ -98,11 +93,6 @@ static bool numbers(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static bool sink_shape(gp_shape *s)
-{
-    return s->nin == 1;
-}
-
 /* Frames come in order, with what they had. */
 static bool sink(gp_call *c, gp_frame *f, int n)
 {
@@ -122,7 +112,7 @@ static const gp_kind kinds[] = {
     { GP_KIND("numbers"), .help = "", .out = out, .shape = numbers_shape, .run = numbers },
     { GP_KIND("turns"), .help = "", .in = in, .out = out, .max_run = 4, .fills_device = true, .reads_device = true,
       .shape = shape, .run = run },
-    { GP_KIND("sink"), .help = "", .in = in, .max_run = 8, .shape = sink_shape, .run = sink },
+    { GP_KIND("sink"), .help = "", .in = in, .max_run = 8, .shape = as_declared, .run = sink },
 };
 
 static gp_errs errs;

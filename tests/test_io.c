@@ -1,12 +1,8 @@
 /* test_io.c - files in and out, through whole pipelines: how files are cut and
  * joined, lists of files, and that a name never stands for half a file. */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include "../stages/format/cut.h"
 #include "iotest.h"
 #include "suite.h"
@@ -35,9 +31,8 @@ static const struct {
 
 TEST_EACH(cuts_raw, raw_cuts)
 {
-    char y[1000];
     io_count_raw("in.raw", raw_cuts[_i].bytes);
-    uint64_t frames = io_runs(TEXT(y, "buffers: {a: {%s}}\nstages:\n"
+    uint64_t frames = io_runs(format("buffers: {a: {%s}}\nstages:\n"
                                 "  - {use: read, path: in.raw, out: a%s}\n"
                                 "  - {use: write, path: out/all.bin}\n",
                                 raw_cuts[_i].buffer, raw_cuts[_i].options));
@@ -67,9 +62,8 @@ TEST_EACH(says_another_size, of_the_kernel)
     ck_assert_uint_eq(io_runs(format("buffers: {a: {dtype: u8, shape: [1]}}\nstages:\n"
                                      "  - {use: read, path: %s, format: raw, out: a}\n"
                                      "  - {use: write, path: b.raw}\n", of_the_kernel[_i])), n);
-    char *have = pipe_read(io_dir, "b.raw", &m);
+    OWNED char *have = pipe_read(io_dir, "b.raw", &m);
     ck_assert(m == n && !memcmp(have, text, n));
-    free(have);
     pipe_file(io_dir, "0.raw", "abc", 3);
     ck_assert_int_eq(symlink(of_the_kernel[_i], io_at("1.raw")), 0);
     io_fails("buffers: {a: {dtype: u8, shape: [1]}}\nstages:\n"
@@ -107,10 +101,9 @@ TEST(skips_and_swaps)
         { "f32", { 4, 3, 2, 1, 8, 7, 6, 5 } }, { "f64", { 8, 7, 6, 5, 4, 3, 2, 1 } },
         { "c64", { 4, 3, 2, 1, 8, 7, 6, 5 } },
     };
-    char y[500];
     pipe_file(io_dir, "big.raw", big, 8);
     for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++) {
-        io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [1]}}\nstages:\n"
+        io_runs(format("buffers: {a: {dtype: %s, shape: [1]}}\nstages:\n"
                   "  - {use: read, path: big.raw, endian: big, out: a}\n"
                   "  - {use: write, path: out.raw}\n", swaps[i].dtype));
         io_holds("out.raw", swaps[i].out, 8);
@@ -192,10 +185,9 @@ static const struct { const char *type, *read, *said; } no_pairs[] = {
 
 TEST_EACH(not_pairs, no_pairs)
 {
-    char y[400];
     pipe_file(io_dir, "in.raw", "123456789", 9);
     io_count_npy("in.npy", U8(3, 3), 0);
-    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: %s, out: x}\n  - {use: discard}\n",
+    io_fails(format("buffers: {x: {%s}}\nstages:\n  - {use: read, path: %s, out: x}\n  - {use: discard}\n",
                   no_pairs[_i].type, no_pairs[_i].read), 3, no_pairs[_i].said);
 }
 
@@ -222,10 +214,9 @@ static const struct {
 
 TEST_EACH(cuts_npy, npy_cuts)
 {
-    char y[1000], name[64];
     gp_type all = npy_cuts[_i].file, one = npy_cuts[_i].one, last = npy_cuts[_i].last;
     io_count_npy("in.npy", all, 0);
-    uint64_t n = io_runs(TEXT(y, "buffers: {a: {depth: 2%s%s}}\nstages:\n"
+    uint64_t n = io_runs(format("buffers: {a: {depth: 2%s%s}}\nstages:\n"
                            "  - {name: src, use: read, path: in.npy, out: a}\n"
                            "  - {use: write, path: out/f%%02d.npy, workers: 2}\n"
                            "  - {name: all, use: write, path: all.npy, in: a}\n",
@@ -233,7 +224,7 @@ TEST_EACH(cuts_npy, npy_cuts)
     ck_assert_uint_eq(n, npy_cuts[_i].frames);
     ck_assert_int_eq(io_files("out"), (int)n);
     for (uint64_t i = 0; i < n; i++)
-        io_counts(TEXT(name, "out/f%02d.npy", (int)i), i == n - 1 ? last : one,
+        io_counts(format("out/f%02d.npy", (int)i), i == n - 1 ? last : one,
                (int)(i * gp_bytes(&one)));
     gp_type joined = one;
     joined.dim[0] = (int64_t)(gp_bytes(&all) / (gp_bytes(&one) / (size_t)one.dim[0]));
@@ -295,22 +286,20 @@ TEST_EACH(folders_like_patterns, in_folders)
 {
     static const char *const folders[] = { "d [1]", "{a,b}", "d [1]/e?", "1", "a", "d 1" };
     static const char *const files[] = { "d [1]/a.npy", "d [1]/b.npy", "{a,b}/c.npy", "d [1]/e?/d.npy", "1/e.npy" };
-    char y[300];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         mkdir(io_at(folders[i]), 0777);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         io_count_npy(files[i], U8(2, 4), 0);
     if (strstr(in_folders[_i].path, "%d") || in_folders[_i].files == 3)
         io_count_npy("d [1]/7.npy", U8(2, 4), 0);
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [2, 4]}}\nstages:\n  - {use: read, path: '%s', out: x}\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [2, 4]}}\nstages:\n  - {use: read, path: '%s', out: x}\n"
                                    "  - {use: discard}\n", in_folders[_i].path)), in_folders[_i].files);
 }
 
 TEST(numbered)
 {
-    char y[100];
     for (int i = 0; i < 12; i++)
-        io_count_npy(TEXT(y, "x%02d.npy", i + 3), U8(2, 2), 4 * i);
+        io_count_npy(format("x%02d.npy", i + 3), U8(2, 2), 4 * i);
     io_count_npy("xx.npy", U8(1), 0);
     io_count_npy("x003.npy", U8(1), 0);      /* no %02d would write it so */
     io_count_npy("x100.npy", U8(2, 2), 48);  /* after a gap */
@@ -330,17 +319,15 @@ TEST_LOOP(missing, 0, 2)
                               "  - {name: b, use: read, path: b%%02d.npy, workers: 2}\n"
                               "  - {use: expr, in: {a: a, b: b}, expr: b - a, out: d}\n  - {use: write, path: d/%%d.raw}\n"
                               "  - {use: read, path: c%%d.raw, out: c, workers: %d}\n  - {use: write, path: c/%%d.raw}\n";
-    char y[800];
     for (int i = 0; i < 10; i++) {
         if (i != 5)
-            io_count_npy(TEXT(y, "a%d.npy", i + 95), U8(2), 10 * i);
+            io_count_npy(format("a%d.npy", i + 95), U8(2), 10 * i);
         if (i != 7)
-            io_count_npy(TEXT(y, "b%02d.npy", i), U8(2), 10 * i + i);
+            io_count_npy(format("b%02d.npy", i), U8(2), 10 * i + i);
         if (i != 3 && i != 4)
-            io_count_raw(TEXT(y, "c%d.raw", i), 4);
+            io_count_raw(format("c%d.raw", i), 4);
     }
-    pipe_result r = io_go(TEXT(y, run, 1 + 2 * _i));
-    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    pipe_result r = io_done(format(run, 1 + 2 * _i));
     ck_assert(r.account[0].in == 10 && r.account[0].dropped == 2 && r.account[2].in == 20 && r.account[2].dropped == 4);
     ck_assert_int_eq(io_files("d"), 8);
     ck_assert_int_eq(io_files("c"), 16);
@@ -354,18 +341,16 @@ TEST_LOOP(missing, 0, 2)
  * many. What is missing is said by name. */
 TEST(missing_or_broken)
 {
-    char text[64];
     io_count_npy("v1.npy", U8(1, 2), 0);
     io_count_npy("v%3.npy", U8(3, 2), 0);    /* no number of the pattern */
     io_count_npy("v3.npy", U8(3, 2), 10);
     for (int i = 0; i < 3; i++)
-        io_count_npy(TEXT(text, "f%d.npy", i), U8(4, 2), 10 * i);
+        io_count_npy(format("f%d.npy", i), U8(4, 2), 10 * i);
     FILE *f = fopen(io_at("f1.npy"), "r+");
     ck_assert(f && fwrite("no npy", 1, 6, f) == 6 && !fclose(f));
-    pipe_result r = io_go("buffers: {v: {dtype: u8, shape: ['<=3', 2]}, f: {dtype: u8, shape: [2, 2]}}\nstages:\n"
+    pipe_result r = io_done("buffers: {v: {dtype: u8, shape: ['<=3', 2]}, f: {dtype: u8, shape: [2, 2]}}\nstages:\n"
                           "  - {use: read, path: v%d.npy, out: v}\n  - {use: write, path: 'v/%d.raw'}\n"
                           "  - {use: read, path: f%d.npy, out: f, on_error: drop}\n  - {use: write, path: 'f/%d.raw'}\n");
-    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert(r.account[0].in == 3 && r.account[0].dropped == 1 && r.account[1].in == 6 && r.account[1].failed == 2);
     io_holds("v/2.raw", "\12\13\14\15\16\17", 6);
     io_holds("f/4.raw", "\24\25\26\27", 4);
@@ -379,9 +364,8 @@ TEST(missing_or_broken)
 /* Of many numbers without a file there is one warning. */
 TEST(one_in_ten)
 {
-    char name[40];
     for (int i = 0; i < 60; i += 10)
-        io_count_raw(TEXT(name, "g%d.raw", i), 4);
+        io_count_raw(format("g%d.raw", i), 4);
     pipe_result r = io_go("buffers: {v: {dtype: u8, shape: [2]}}\nstages:\n"
                           "  - {use: read, path: g%d.raw, workers: 3, out: v}\n  - {use: write, path: 'g/%d.raw'}\n");
     ck_assert(r.outcome == GP_DONE && r.account[0].in == 102 && r.account[0].dropped == 90);
@@ -408,30 +392,19 @@ TEST(percent_signs)
 
 /* ---- whole or nothing ------------------------------------------------ */
 
-/* Once n frames came out. */
-static void await_frames(gp_pipeline *p, uint64_t n)
-{
-    gp_account a = { 0 };
-    while (a.out < n) {
-        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
-}
-
 /* While the script holds frame 20 back, and those that were taken with it. */
 static void cut_in_half(gp_pipeline *p, void *arg)
 {
-    await_frames(p, 10);
+    pipe_await_out(p, 10);
     ck_assert_int_eq(truncate(arg, 128 + 100), 0);
     pipe_text(io_dir, "cut", "");
 }
 
 TEST(shrinks)
 {
-    char text[900];
     io_count_npy("in.npy", U8(200, 1), 0);
     pipe_text(io_dir, "out.npy", "from an earlier run");
-    snprintf(text, sizeof text, "function process(f, x, y)\n    y:copy(x)\n"
+    char *text = format("function process(f, x, y)\n    y:copy(x)\n"
              "    while f.index == 20 and not io.open('%s/cut') do end\nend\n", io_dir);
     pipe_text(io_dir, "hold.lua", text);
     pipe_result r = pipe_run_with(io_dir, "stages:\n  - {use: read, path: in.npy}\n"
@@ -464,7 +437,7 @@ TEST(replaces)
 
 static void cancel_soon(gp_pipeline *p, void *arg)
 {
-    await_frames(p, 2);
+    pipe_await_out(p, 2);
     gp_cancel(p, *(int *)arg);
 }
 
@@ -524,7 +497,8 @@ TEST_LOOP(of_columns, 0, 4)
     made_of = (uint16_t *)(void *)pipe_read(io_dir, "a.raw", &made);
     ck_assert_uint_eq(made, 2 * n);
     for (size_t i = 0; i < n; i++)
-        ck_assert_uint_eq(made_of[i], (uint16_t)(i / (size_t)columns * 7 + i % (size_t)columns * 31));
+        ck_each(made_of[i] == (uint16_t)(i / (size_t)columns * 7 + i % (size_t)columns * 31), "element %zu is %d", i,
+                made_of[i]);
     free(made_of);
     unlink(io_at("a.raw"));
 }
@@ -551,11 +525,12 @@ TEST_LOOP(columns_out_of_turn, 0, 2)
         int64_t n = rows - k * frame < frame ? rows - k * frame : frame;
         ck_assert(gp_columns_read(c, &array, k * frame, n, to, get_counted, &bytes));
         for (int64_t j = 0; j < n * columns; j++)
-            ck_assert_uint_eq(to[j], (uint16_t)(j % columns * rows + k * frame + j / columns));
+            ck_each(to[j] == (uint16_t)(j % columns * rows + k * frame + j / columns), "element %lld of frame %lld is %d",
+                    (long long)j, (long long)k, to[j]);
     }
     ck_assert_msg(bytes < 2 * 2 * (size_t)(rows * columns), "%zu bytes were read", bytes);
     free(to);
     gp_columns_free(c);
 }
 
-TEST_SUITE(io, io_set_up, io_tear_down, 0)
+TEST_SUITE(io, io_set_up, NULL, 0)

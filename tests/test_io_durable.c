@@ -96,7 +96,7 @@ static bool fails(int with)
 /* These stand before libc's. */
 ssize_t writev(int fd, const struct iovec *v, int n)
 {
-    char link[40], path[600];
+    char path[600];
     struct iovec part = *v;
     if (names.full && part.iov_len && !names.room) {
         errno = names.full;
@@ -107,8 +107,7 @@ ssize_t writev(int fd, const struct iovec *v, int n)
     ssize_t k = syscall(SYS_writev, fd, names.full ? &part : v, names.full ? 1 : n);
     if (names.full && k > 0)           /* else not even written: threads of other suites come here, too */
         names.room -= (size_t)k;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t len = names.swapped ? readlink(link, path, sizeof path - 1) : 0;
+    ssize_t len = names.swapped ? readlink(format("/proc/self/fd/%d", fd), path, sizeof path - 1) : 0;
     if (len > 0) {
         path[len] = 0, names.swapped = false;
         ck_assert_int_eq(unlink(path), 0);
@@ -194,7 +193,7 @@ int fsync(int fd)
 int syncfs(int fd)
 {
     while (disk.on && disk.hold)
-        usleep(1000);
+        nap();
     pthread_mutex_lock(&disk.lock);
     if (disk.on)
         disk.all_synced = ++disk.now, disk.alls++;
@@ -278,7 +277,7 @@ TEST_EACH(disk_that_fails, failing)
 static void let_go(gp_pipeline *p, void *arg)
 {
     while (!gp_syncing(p))
-        usleep(1000);
+        nap();
     usleep(300000);
     ck_assert(gp_syncing(p));
     disk.hold = 0;
@@ -287,7 +286,7 @@ static void let_go(gp_pipeline *p, void *arg)
 static void give_up(gp_pipeline *p, void *arg)
 {
     while (!gp_syncing(p))
-        usleep(1000);
+        nap();
     gp_cancel(p, 2);
 }
 
@@ -479,4 +478,4 @@ TEST(standard_output)
              "'durable' has no effect on standard output");
 }
 
-TEST_SUITE(io_durable, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_durable, io_set_up, NULL, 0)

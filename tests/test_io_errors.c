@@ -96,14 +96,13 @@ TEST_EACH(refuses, refused)
     memcpy(at, ">u2", 3);
     pipe_file(io_dir, "big.npy", two, n);
     free(two);
-    char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
+    OWNED char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
     pipe_file(io_dir, "a.png", png, png_n);
     for (int i = 0; i < 2; i++) {              /* two of one name */
         char *folder = io_at(i ? "q" : "p");
         mkdir(folder, 0755);
         pipe_file(folder, "a.png", png, png_n);
     }
-    free(png);
     pipe_text(io_dir, "text.npy", "this is text");
     pipe_text(io_dir, "text.png", "this is text");
     bool sink = strstr(refused[_i].yaml, "use: write") || strstr(refused[_i].yaml, "use: compare");
@@ -170,10 +169,9 @@ TEST_EACH(breaks, broken)
         OWNED char *png = pipe_read("tests/data/png", i == 1 ? "gray8.png" : "gray16.png", &n);
         pipe_file(io_dir, format("pic%d.png", i), png, n);
     }
-    char *other = pipe_read(io_dir, "two.npy", &n);
+    OWNED char *other = pipe_read(io_dir, "two.npy", &n);
     other[n - 40 + 23] = 99, other[n - 40 + 25] = 99;
     pipe_file(io_dir, "other.npy", other, n);
-    free(other);
     io_fails(broken[_i].yaml, broken[_i].code, broken[_i].text);
     /* Nothing half-written, but what is kept of a joined file. */
     glob_t kept;
@@ -198,8 +196,7 @@ TEST(rows_beside_all_rows)
         char *y = format("buffers: {dark: {const: %s}%s}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
                          "  - {use: expr, in: {x: x, dark: dark}, expr: x - dark}\n  - {use: discard}\n", cases[i].dark,
                          cases[i].declared);
-        pipe_result r = io_go(y);
-        ck_assert_int_eq(r.outcome, GP_DONE);
+        pipe_result r = io_done(y);
         ck_assert_int_eq(r.errs.n, cases[i].warnings);
         if (r.errs.n)
             ck_assert_str_eq(r.errs.e[0].msg, "stage 'expr': a frame of 'x' is u8 [10], one of the 4 rows that stage 'read' "
@@ -348,4 +345,4 @@ TEST(tolerances)
     }
 }
 
-TEST_SUITE(io_errors, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_errors, io_set_up, NULL, 0)

@@ -152,11 +152,7 @@ TEST_EACH(never_over_an_input, over_inputs)
     ck_assert_int_eq(link(io_at("in.npy"), io_at("hard.npy")), 0);
     ck_assert_int_eq(symlink(".", io_at("link")), 0);
     int before = io_files(".");
-    pipe_result r = io_go(over_inputs[_i].yaml);
-    ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", over_inputs[_i].yaml);
-    ck_assert_msg(strstr(io_error(&r), over_inputs[_i].text) != NULL, "'%s' is not in '%s'",
-                  over_inputs[_i].text, io_error(&r));
-    ck_assert_int_eq(gp_errs_exit(&r.errs), over_inputs[_i].code);
+    pipe_result r = io_fails(over_inputs[_i].yaml, over_inputs[_i].code, over_inputs[_i].text);
     ck_assert_int_ge(r.errs.e[0].at.col, 24);
     ck_assert_int_eq(io_files("."), before);
     same_inputs();
@@ -218,16 +214,12 @@ TEST_EACH(one_name_twice, twice)
     ck_assert_int_eq(symlink("00002.raw", io_at("out/soft.raw")), 0);
     const char *at = strstr(twice[_i].yaml, "in.npy}") + 6;
     char *y = format("buffers: {read: {}}\n%.*s, out: read%s", (int)(at - twice[_i].yaml), twice[_i].yaml, at);
-    pipe_result r = io_go(y);
-    const char *text = io_error(&r);
     if (!twice[_i].code) {
-        ck_assert_msg(r.outcome == GP_DONE, "%s", text);
+        io_done(y);
         return;
     }
-    ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", y);
-    ck_assert_int_eq(gp_errs_exit(&r.errs), twice[_i].code);
-    ck_assert_msg(strstr(text, "is written by stage 'a' too") || strstr(text, "is written by stage 'b' too"),
-                  "%s", text);
+    pipe_result r = io_fails(y, twice[_i].code, "is written by stage '");
+    ck_assert_msg(strstr(io_error(&r), "'a' too") || strstr(io_error(&r), "'b' too"), "%s", io_error(&r));
     ck_assert_int_ge(r.errs.e[0].at.line, 4);
 }
 
@@ -308,8 +300,7 @@ TEST_EACH(higher_numbers_are_told, higher)
     mkdir(io_at("out"), 0777);
     for (int i = 0; i < 5 && higher[_i].there[i]; i++)
         pipe_text(io_dir, TEXT(name, "out/%s", higher[_i].there[i]), "old");
-    pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", higher[_i].write));
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    pipe_result r = io_done(TEXT(y, IN "  - {use: write, %s}\n", higher[_i].write));
     ck_assert_str_eq(r.errs.n == 2 && r.errs.e[1].code == GP_E_NOTE ? r.errs.e[1].msg : "", says);
     ck_assert_int_le(r.errs.n, 2);
 }
@@ -387,7 +378,7 @@ static void look_on(gp_pipeline *p, void *arg)
         grew += rows > before;
         before = rows;
         free(file);
-        usleep(1000);
+        nap();
     }
     ck_assert_int_eq(io_files("."), 1);            /* it has its name and no other */
     gp_cancel(p, 2);
@@ -580,4 +571,4 @@ TEST(one_run_writes_a_pattern_twice)
         ck_assert_int_eq(r.errs.e[i].code, GP_E_WARN);
 }
 
-TEST_SUITE(io_outputs, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_outputs, io_set_up, NULL, 0)

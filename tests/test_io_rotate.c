@@ -100,9 +100,8 @@ static const struct { const char *type, *file, *read; } formats[] = {
 
 TEST_EACH(what_files_hold, formats)
 {
-    char pattern[20];
     const char *type = formats[_i].type, *file = formats[_i].file;
-    TEXT(pattern, "out/*.%.*s", (int)strcspn(file, ","), file);
+    char *pattern = format("out/*.%.*s", (int)strcspn(file, ","), file);
     io_runs(format("depth: 30\nbuffers: {x: %s, y: %s}\nstages:\n  - {use: generate, frames: 50, out: x}\n"
                    "  - {use: expr, expr: in + frame.index, out: y}\n  - {use: write, path: one.raw}\n"
                    "  - {use: write, in: y, path: 'out/%%03d.%s}\n",
@@ -123,11 +122,9 @@ TEST(holes)
     pipe_text(io_dir, "odd.lua", "function process(f, x, y)\n  if f.index % 2 == 1 or f.index < 4 then return 'drop' end\n"
               "  y:copy(x)\nend\n");
     pipe_text(io_dir, "none.lua", "function process(f, x, y)\n  return 'drop'\nend\n");
-    pipe_result r = io_go(CUT "  - {use: lua, script: odd.lua}\n  - {use: write, path: 'out/%d.raw', rotate_frames: 2}\n");
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    io_done(CUT "  - {use: lua, script: odd.lua}\n  - {use: write, path: 'out/%d.raw', rotate_frames: 2}\n");
     ck_assert_str_eq(list("out"), "0.raw:40 1.raw:20 ");
-    r = io_go(CUT "  - {use: lua, script: none.lua}\n  - {use: write, path: 'none/%d.raw', rotate_frames: 2}\n");
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    io_done(CUT "  - {use: lua, script: none.lua}\n  - {use: write, path: 'none/%d.raw', rotate_frames: 2}\n");
     ck_assert_str_eq(list("none"), "");
 }
 
@@ -148,9 +145,8 @@ static const struct { const char *write, *error, *said, *files; } earlier[] = {
 /* Numbers are sorted as text by list(). */
 static bool same_files(const char *a, const char *b)
 {
-    char copy[400];
     size_t n = strlen(a);
-    for (char *p = strtok(TEXT(copy, "%s", b), " "); p; p = strtok(NULL, " "))
+    for (char *p = strtok(format("%s", b), " "); p; p = strtok(NULL, " "))
         if (!strstr(format(" %s", a), format(" %s ", p)))
             return false;
     return n == strlen(b);
@@ -165,9 +161,8 @@ TEST_EACH(files_of_an_earlier_run, earlier)
     pipe_result r = io_go(format(IN "  - {use: write, path: 'out/%%d.raw', rotate_frames: 2, %s}\n", earlier[_i].write));
     const char *said = io_error(&r), *want = earlier[_i].error;
     ck_assert_msg(r.outcome == (want ? GP_ERROR : GP_DONE), "%s: %s", earlier[_i].write, said);
-    char here[600];
     if (want)
-        ck_assert_msg(strstr(said, strrchr(TEXT(here, "%s", want), '/')) != NULL, "%s", said);
+        ck_assert_msg(strstr(said, strrchr(format("%s", want), '/')) != NULL, "%s", said);
     if (earlier[_i].said)
         ck_assert_msg(strstr(said, earlier[_i].said) != NULL, "%s", said);
     ck_assert_msg(same_files(list("out"), earlier[_i].files), "%s: %s", earlier[_i].write, list("out"));
@@ -185,16 +180,14 @@ static const struct { const char *lua, *files; bool said; } changed[] = {
 
 TEST_EACH(keep_removes_its_own_alone, changed)
 {
-    char path[500], does[3000];
     io_count_npy("in.npy", U8(10, 5), 0);
-    TEXT(path, "%s/out/0.raw", io_dir);
-    TEXT(does, changed[_i].lua, path, path, path);
+    char *path = format("%s/out/0.raw", io_dir);
+    char *does = format(changed[_i].lua, path, path, path);
     pipe_text(io_dir, "change.lua", format("function process(f, x, y)\n  y:copy(x)\n  if f.index ~= 4 then return end\n"
               "  local till = os.time() + 60\n  while os.time() < till do\n    local f = io.open('%s')\n"
               "    if f then f:close() break end\n  end\n  %s\nend\n", path, does));
-    pipe_result r = io_go("depth: 2\n" IN "  - {use: lua, script: change.lua}\n"
+    pipe_result r = io_done("depth: 2\n" IN "  - {use: lua, script: change.lua}\n"
                           "  - {use: write, path: 'out/%d.raw', rotate_frames: 1, keep: 4}\n");
-    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_msg(same_files(list("out"), changed[_i].files), "%s", list("out"));
     ck_assert_int_eq(r.errs.n && strstr(r.errs.e[0].msg, "stays, which 'keep' would remove"), changed[_i].said);
 }
@@ -266,10 +259,9 @@ static const struct { const char *file, *there, *error; size_t bytes; } adds[] =
 
 TEST_EACH(a_file_is_added_to, adds)
 {
-    char name[20];
     size_t n = 0, is = 0;
     io_count_npy("in.npy", U8(4, 5), 0);
-    TEXT(name, "a.%.*s", (int)strcspn(adds[_i].file, ","), adds[_i].file);
+    char *name = format("a.%.*s", (int)strcspn(adds[_i].file, ","), adds[_i].file);
     const char *there = adds[_i].there;
     if (there && strlen(there) == 1)
         io_count_npy(name, U8(*there - '0', 5), 100);
@@ -343,4 +335,4 @@ TEST(added_to_what_is_in_use)
     io_holds("a.raw", "01234", 5);
 }
 
-TEST_SUITE(io_rotate, io_set_up, io_tear_down, 60)
+TEST_SUITE(io_rotate, io_set_up, NULL, 60)

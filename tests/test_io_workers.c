@@ -1,7 +1,6 @@
 /* test_io_workers.c - sources and writers with several workers: what they make is what one makes, byte for byte, name
  * for name, and so are their ends, holes and errors. */
 #include <dirent.h>
-#include <time.h>
 #include "iotest.h"
 
 /* ---- what is read ---------------------------------------------------- */
@@ -18,10 +17,9 @@ static void make_files(void)
     for (int i = 0; i < 4; i++)
         io_runs(format("buffers: {x: {dtype: u8, shape: [%d, %d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                      "  - {use: write, path: 's%%d.png', start: %d}\n", 9 - i, 3 + i, i));
-    char *png = pipe_read(io_dir, "p0.png", &bytes);
+    OWNED char *png = pipe_read(io_dir, "p0.png", &bytes);
     pipe_file(io_dir, "t0.png", png, bytes - 20);
     pipe_file(io_dir, "t1.png", png, bytes - 20);
-    free(png);
     pipe_text(io_dir, "c3.png", "no picture");
     for (int i = 2; i < 5; i++)
         pipe_text(io_dir, format("d%d.png", i), "no picture");
@@ -119,11 +117,10 @@ typedef struct outcome { pipe_result r; char told[4000], made[60000]; } outcome;
 
 static void go(int at, int workers, const char *depth, outcome *o)
 {
-    char y[2000];
     const char *name = strncmp(reads[at].source, "read", 4) ? "g" : "%n";
     const char *set[] = { depth, NULL };
     char *sub = format("out%d%s", workers, depth);
-    TEXT(y, "%sstages:\n  - {use: %s, out: x, workers: %d}\n%s  - {use: write, path: '%s/%s-%%03d.npy', durable: none}\n",
+    char *y = format("%sstages:\n  - {use: %s, out: x, workers: %d}\n%s  - {use: write, path: '%s/%s-%%03d.npy', durable: none}\n",
          reads[at].top, reads[at].source, workers, reads[at].behind, sub, name);
     o->r = pipe_run(io_dir, y, "cpu", set, (gp_run_options){ .poison = true });
     ck_assert_msg(o->r.compiled, "%s: %s", reads[at].what, io_error(&o->r));
@@ -215,11 +212,10 @@ static const char *const endless[] = {
 /* The frames that came out are all from the first on, without a gap. */
 TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
 {
-    char y[600];
     make_files();
     for (int level = 1; level <= 2; level++) {
         const char *top = *endless[_i] == 'g' ? X("[3]") : "";
-        TEXT(y, "%sstages:\n  - {use: %s, out: x, workers: 5}\n  - {use: write, path: 'out%d/%%d.raw', durable: none}\n",
+        char *y = format("%sstages:\n  - {use: %s, out: x, workers: 5}\n  - {use: write, path: 'out%d/%%d.raw', durable: none}\n",
              top, endless[_i], level);
         pipe_result r = pipe_run_with(io_dir, y, "cpu", (const char *[]){ "depth=7", NULL }, (gp_run_options){ 0 },
                                       io_stop_soon, &level);
@@ -237,11 +233,7 @@ TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
 
 static void cut_in_half(gp_pipeline *p, void *arg)
 {
-    gp_account a = { 0 };
-    while (a.out < 5) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
+    pipe_await_out(p, 5);
     ck_assert_int_eq(truncate(arg, 50), 0);
     pipe_text(io_dir, "cut", "");
 }
@@ -271,4 +263,4 @@ TEST_LOOP(shrinks, 0, 3)
     io_holds("out/229.raw", "\x1d", 1);
 }
 
-TEST_SUITE(io_workers, io_set_up, io_tear_down, 0)
+TEST_SUITE(io_workers, io_set_up, NULL, 0)

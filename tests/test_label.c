@@ -42,8 +42,7 @@ TEST_LOOP(from_masks, 0, KNOBS)
 {
     static const unsigned char mask[] = { 1, 0, 1,  0, 0, 1,  1, 0, 0,  /**/ 0, 1, 0 };
     static const char text[] = "1,0,0,1,1,0,0\n2,2,0,3,2,2,0.5\n1,0,2,1,3,0,2\n1,1,0,2,1,1,0\n";
-    FILE *f = fopen(io_at("mask.raw"), "wb");
-    ck_assert(f && fwrite(mask, 1, sizeof mask, f) == sizeof mask && !fclose(f));
+    pipe_file(io_dir, "mask.raw", mask, sizeof mask);
     io_runs(format("%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
                  "  - {use: label}\n  - {use: objects}\n  - {use: write, path: out.csv}\n", knobs[_i]));
     io_holds("out.csv", text, sizeof text - 1);
@@ -57,18 +56,16 @@ TEST(all_pixels)
     size_t n;
     for (int i = 0; i < 2 * N; i++)
         label[i] = i % N + (i < N);                 /* frame 0: 1 to N, frame 1: 0 to N - 1 */
-    FILE *f = fopen(io_at("labels.raw"), "wb");
-    ck_assert(f && fwrite(label, 1, sizeof label, f) == sizeof label && !fclose(f));
+    pipe_file(io_dir, "labels.raw", label, sizeof label);
 #define PIPELINE "buffers: {x: {dtype: i32, shape: [12, 25]}}\nstages:\n  - {use: read, path: labels.raw, out: x}\n"
     io_runs(PIPELINE "  - {use: objects, max_objects: 300}\n  - {use: write, path: out.raw}\n");
-    double *row = (double *)(void *)pipe_read(io_dir, "out.raw", &n);
+    OWNED double *row = (double *)(void *)pipe_read(io_dir, "out.raw", &n);
     ck_assert_uint_eq(n, 7 * sizeof(double) * (2 * N - 1));
     for (int i = 0; i < 2 * N - 1; i++) {
         int at = i < N ? i : i - N + 1, x = at % 25, y = at / 25;
         const double want[] = { 1, x, y, x + 1, y + 1, x, y };
         ck_assert_msg(!memcmp(row + 7 * i, want, sizeof want), "row %d", i);
     }
-    free(row);
     io_fails(PIPELINE "  - {use: objects, max_objects: 299}\n  - {use: write, path: out.raw}\n", 1,
              "frame 0 has labels up to 300, and 'max_objects' is 299");
     pipe_result r = io_go(PIPELINE "  - {use: objects, max_objects: 299, on_error: drop}\n"
@@ -76,4 +73,4 @@ TEST(all_pixels)
     ck_assert(r.outcome == GP_DONE && r.account[0].in == 2 && r.account[0].out == 1 && r.account[0].failed == 1);
 }
 
-TEST_SUITE(label, io_set_up, io_tear_down, 0)
+TEST_SUITE(label, io_set_up, NULL, 0)

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 #include "iotest.h"
 
 enum { FRAMES = 200, WORDS = 1024, DEPTH = 3 };
@@ -31,11 +30,6 @@ static void set_up(void)
 #define HOLD "  - {name: hold, use: lua, script: hold.lua, in: x, when_full: %s%s}\n"
 #define NUMBERED "  - {use: write, path: 'out/%d.raw', durable: none}\n"
 
-static void nap(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-}
-
 /* Accounts are in the order of stages. */
 enum { OF_READ, OF_QUEUE };
 
@@ -56,14 +50,13 @@ static void kept_all(const pipe_result *r)
 {
     gp_account a = account(r, OF_READ);
     size_t bytes = 0;
-    int *all = (int *)(void *)pipe_read(io_dir, "all.raw", &bytes);
+    OWNED int *all = (int *)(void *)pipe_read(io_dir, "all.raw", &bytes);
     adds_up(&a);
     ck_assert_uint_eq(a.in, FRAMES);
     ck_assert_uint_eq(a.out, FRAMES);
     ck_assert_uint_eq(bytes, (size_t)FRAMES * WORDS * 4);
     for (int i = 0; i < FRAMES * WORDS; i++)
-        ck_assert_int_eq(all[i], i / WORDS);
-    free(all);
+        ck_each(all[i] == i / WORDS, "word %d is %d", i, all[i]);
 }
 
 /* Once all frames are where nobody waits, and out of the other branch, the stage goes on. */
@@ -89,15 +82,13 @@ static pipe_result run_held(const char *buffers, const char *when, const char *o
 /* The files in out/ are those of these frames, and hold them. */
 static void has_frames(const int *frame, int n)
 {
-    char name[40];
     ck_assert_int_eq(io_files("out"), n);
     for (int i = 0; i < n; i++) {
         size_t bytes = 0;
-        int *data = (int *)(void *)pipe_read(io_dir, TEXT(name, "out/%d.raw", frame[i]), &bytes);
+        OWNED int *data = (int *)(void *)pipe_read(io_dir, format("out/%d.raw", frame[i]), &bytes);
         ck_assert_uint_eq(bytes, WORDS * 4);
         for (int k = 0; k < WORDS; k++)
             ck_assert_int_eq(data[k], frame[i]);
-        free(data);
     }
 }
 
@@ -253,9 +244,8 @@ TEST_LOOP(drops_nothing, 0, 2)
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
     kept_all(&r);
     ck_assert_uint_eq(a.out, FRAMES);
-    char *all = (char *)pipe_read(io_dir, "all.raw", &n), *more = (char *)pipe_read(io_dir, "more.raw", &m);
+    OWNED char *all = (char *)pipe_read(io_dir, "all.raw", &n), *more = (char *)pipe_read(io_dir, "more.raw", &m);
     ck_assert(n == m && !memcmp(all, more, n));
-    free(all), free(more);
 }
 
 static const struct { const char *top, *view; int late; } deadlines[] = {
@@ -300,4 +290,4 @@ TEST(late_in_a_queue)
     ck_assert_int_eq(io_files("out"), 0);
 }
 
-TEST_SUITE(leaky, set_up, io_tear_down, 0)
+TEST_SUITE(leaky, set_up, NULL, 0)

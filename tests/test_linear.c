@@ -1,5 +1,5 @@
-/* test_linear.c - compiling takes time and memory in proportion to the number of stages: each form of file once small
- * and once four times as long. And a short run is short. */
+/* test_linear.c - compiling, as `gpipe check` does it, takes time and memory in proportion to the number of stages: each
+ * form of file once small and once four times as long. And a short run is short. */
 #include <stdarg.h>
 #include "base/clock.h"
 #include "effort.h"
@@ -216,6 +216,8 @@ static double measure(int form, int n, double *bytes)
     forms[form].make(&t, n);
     double from = cpu_seconds();
     gp_pipeline *p = gp_compile(t.s, t.len, file, &config, &errs);
+    if (p)
+        gp_lint(gp_pipeline_plan(p), gp_pipeline_spec(p), &machine, t.s, t.len, &errs);
     double took = cpu_seconds() - from;
     free(t.s);
     if (forms[form].wrong)

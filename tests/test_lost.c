@@ -224,9 +224,7 @@ TEST(places_of_stages)
 {
     static const char *const use[] = { "closed", "fails" };
     for (int i = 0; i < 2; i++) {
-        char text[300];
-        snprintf(text, sizeof text,
-                 "buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, frames: 3, out: a}\n"
+        char *text = format("buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, frames: 3, out: a}\n"
                  "  - {use: %s, in: a}\n"
                  "%s", use[i], i ? "" : "  - {use: discard}\n");
         seen s = run(text);

@@ -9,8 +9,7 @@
 TEST_LOOP(elements, GP_U8, GP_NDTYPES)
 {
     gp_dtype t = (gp_dtype)_i;
-    char *decl = format("{dtype: %s, shape: [4, 3]}", gp_dtype_name(t));
-    rig *r = rig_opened(decl, "", "", "elements.lua");
+    rig *r = rig_opened(format("{dtype: %s, shape: [4, 3]}", gp_dtype_name(t)), "", "", "elements.lua");
     ck_assert_msg(rig_run_all(r, 0, 3) == GP_OK, "%s: %s", gp_dtype_name(t), rig_error(&r->errs));
     rig_free(r);
 }
@@ -21,8 +20,7 @@ TEST_LOOP(ops, GP_U8, GP_C64)
     for (int to = GP_U8; to < GP_C64; to++) {
         bool sign = t != GP_U8 && t != GP_U16 && t != GP_U32 && t != GP_U64;
         char *decl = format("{dtype: %s, shape: [143]}", gp_dtype_name(t));
-        char *more = format("params: {to: %s}", gp_dtype_name((gp_dtype)to));
-        rig *r = rig_opened(decl, NULL, more, "ops.lua");
+        rig *r = rig_opened(decl, NULL, format("params: {to: %s}", gp_dtype_name((gp_dtype)to)), "ops.lua");
         frame *f = rig_frame(r, 0, -1);
         if (t != GP_F16)
             rig_fill(&f->in[0], sign ? -20 : 0);
@@ -194,8 +192,7 @@ TEST_LOOP(speed, 0, 7)
         { "x:sum()", 0.1 }, { "x:max()", 0.1 }, { "x:find('>', 1e30)", 0.1 },
     };
     size_t size = 4 << 22;
-    char *script = format(P("%s"), bulk[_i].op);
-    rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "zero: true", script);
+    rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "zero: true", format(P("%s"), bulk[_i].op));
     frame *f = rig_frame(r, 0, -1);
     double best = 1e9, plain = 1e9;
     for (int i = 0; i < 7 || (i < 200 && plain / best <= bulk[_i].least); i++) {

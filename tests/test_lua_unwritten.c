@@ -89,8 +89,7 @@ static pipe_result run_script(const char *dir, int i, int depth, const char *top
 {
     bool before = *cases[i].before;
     pipe_text(dir, "it.lua", cases[i].script);
-    char *script = format(P("%s"), cases[i].before);
-    pipe_text(dir, "before.lua", script);
+    pipe_text(dir, "before.lua", format(P("%s"), cases[i].before));
     bool two = strstr(cases[i].y, "y2:");
     char *yaml = format("%sdepth: %d\nbuffers:\n  x: %s\n  y: %s\nstages:\n  - {use: generate, frames: 12, out: x}\n"
         "%s  - {name: it, use: lua, script: it.lua, in: %s, out: %s%s}\n  - {use: write, in: y, path: out.raw}\n%s",

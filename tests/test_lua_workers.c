@@ -71,7 +71,7 @@ static void stop_once_begun(gp_pipeline *p, void *dir)
     char *begun;
     size_t len;
     while (!(begun = pipe_read(dir, "begun", &len)))
-        usleep(1000);
+        nap();
     free(begun);
     gp_cancel(p, 2);
 }
@@ -140,8 +140,7 @@ static void crew_run(const char *script, int workers, double *out)
 {
     pthread_t id[CREW];
     crew c[CREW];
-    char *more = format("workers: %d", workers);
-    rig *r = rig_opened("{dtype: f64, shape: [4]}", "", more, script);
+    rig *r = rig_opened("{dtype: f64, shape: [4]}", "", format("workers: %d", workers), script);
     for (int w = 0; w < workers; w++) {
         c[w] = (crew){ .r = r, .worker = w, .workers = workers, .out = out };
         pthread_create(&id[w], NULL, crew_work, &c[w]);

@@ -178,7 +178,6 @@ TEST(measured_launches)
     other.cuda_driver++;
     gp_copying_find(&other, &other.device[1]);
     ck_assert(!(other.device[1].launch[0].rate > 0) && !errs.n);
-    pipe_dir_remove(dir);
 }
 
 /* ---- which GPU `auto` takes ------------------------------------------------ */

@@ -266,7 +266,7 @@ static void as_plain_sums(const gp_type *a, bool ta, const gp_type *b, bool tb)
         for (int64_t q = 0; q < k; q++)
             sum += element(x + f * frames.axis.step[GP_LEFT], a, index, made.ndim - 2, ta ? q : i, ta ? i : q)
                  * element(y + f * frames.axis.step[GP_RIGHT], b, index, made.ndim - 2, tb ? j : q, tb ? q : j);
-        ck_assert_msg(by_loops[is] == sum && by_library[is] == sum && by_gpu[is] == sum + (c.bias ? bias[f * frames.bias + j] : 0),
+        ck_each(by_loops[is] == sum && by_library[is] == sum && by_gpu[is] == sum + (c.bias ? bias[f * frames.bias + j] : 0),
                       "%s %d times %s %d: element %d of frame %d is %g, %g, %g, not %g", gp_type_text(a, text[0]), ta,
                       gp_type_text(b, text[1]), tb, (int)at, (int)f, by_loops[is], by_library[is], by_gpu[is],
                       sum);

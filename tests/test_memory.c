@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include "effort.h"
 #include "iotest.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -178,34 +177,4 @@ TEST(a_run_takes_what_the_plan_says)
     ck_assert_msg(run - base < (RINGS + REST) * 1024, "%ld KiB beyond the %ld of a check", run - base, base);
 }
 
-/* ---- many stages ----------------------------------------------------- */
-
-/* CPU seconds of the processes that ended. */
-static double children_seconds(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_CHILDREN, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
-static double check_many(int n, void *arg)
-{
-    char *file = io_at("many.yaml");
-    FILE *f = fopen(file, "we");
-    ck_assert_ptr_nonnull(f);
-    fprintf(f, "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 4, out: a}\n");
-    for (int i = 0; i < n; i++)
-        fprintf(f, "  - {use: scale, a: 2}\n");
-    fprintf(f, "  - {use: discard}\n");
-    fclose(f);
-    double start = children_seconds();
-    ck_assert_int_lt(peak("check", file), 1 << 20);
-    return children_seconds() - start;
-}
-
-TEST(many_stages_take_time_in_proportion)
-{
-    effort_is_linear("stages", check_many, NULL, 1000);
-}
-
-TEST_SUITE(memory, io_set_up, io_tear_down, 0)
+TEST_SUITE(memory, io_set_up, NULL, 0)

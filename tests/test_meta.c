@@ -65,13 +65,9 @@ TEST_LOOP(decoded, 0, 3)
     ck_assert_uint_eq(r.account[0].out, 8);
     for (int i = 0; i < 8; i++) {              /* the time is among the bytes */
         size_t n[2];
-        char *bytes[2], name[40];
-        for (int k = 0; k < 2; k++) {
-            snprintf(name, sizeof name, "p%05d%s.png", i, k ? "-again" : "");
-            bytes[k] = pipe_read(dir, name, &n[k]);
-        }
-        ck_assert_msg(bytes[1] && n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]), "%s", name);
-        free(bytes[0]), free(bytes[1]);
+        OWNED char *was = pipe_read(dir, format("p%05d.png", i), &n[0]);
+        OWNED char *is = pipe_read(dir, format("p%05d-again.png", i), &n[1]);
+        ck_assert_msg(is && n[0] == n[1] && !memcmp(was, is, n[0]), "frame %d", i);
     }
 }
 

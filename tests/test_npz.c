@@ -44,7 +44,7 @@ TEST_LOOP(a_long_one, 0, 2)
     OWNED int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
     ck_assert_uint_eq(n, 2 * 90000 * sizeof *x);
     for (int i = 0; i < 180000; i++)
-        ck_assert_int_eq(x[i], i % 90000 / 7 * 3);
+        ck_each(x[i] == i % 90000 / 7 * 3, "element %d is %d", i, x[i]);
 }
 
 static void link_here(const char *name, const char *as)
@@ -75,7 +75,7 @@ TEST(large)
 {
     enum { MORE = 2 << 20 };
     size_t n;
-    char *npz = pipe_read("tests/data/npz", "packed.npz", &n), *grown = calloc(1, MORE + n);
+    OWNED char *npz = pipe_read("tests/data/npz", "packed.npz", &n), *grown = calloc(1, MORE + n);
     memcpy(grown, npz, n);
     /* What is between the last member and the list is nobody's: the list moves, and its place with it. */
     size_t end = n - 22;
@@ -85,7 +85,6 @@ TEST(large)
     list += MORE;
     memcpy(grown + end + MORE + 16, &list, 4);
     pipe_file(io_dir, "a.npz", grown, MORE + n);
-    free(npz), free(grown);
     ck_assert_uint_eq(io_runs(format("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n"
                                    "  - {use: read, path: a.npz, member: line, out: x}\n"
                                    "  - {use: compare, file: '%s/tests/data/npz/line.npy'}\n", io_here)), 4);
@@ -145,18 +144,18 @@ TEST(not_written)
 TEST_LOOP(is_written, 0, 12)
 {
     static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "c64" };
-    char y[1000], *raw;
+    char *raw;
     const char *type = types[_i];
     size_t n;
     io_count_raw("in.raw", 5 * 21 * 16);
 #define TYPED(shape) "buffers: {x: {dtype: %s, shape: " shape "}}\nstages:\n"
-    uint64_t frames = io_runs(TEXT(y, TYPED("[3, 7]") "  - {use: read, path: in.raw, out: x}\n"
+    uint64_t frames = io_runs(format(TYPED("[3, 7]") "  - {use: read, path: in.raw, out: x}\n"
                  "  - {use: write, path: all.npz}\n  - {use: write, path: stack.npz, stack: true, member: my frames, in: x}\n"
                  "  - {use: write, path: '%%03d.npz', workers: 3, in: x}\n", type));
-    io_runs(TEXT(y, TYPED("[3, 7]") "  - {use: read, path: all.npz, out: x}\n  - {use: write, path: all.raw}\n", type));
+    io_runs(format(TYPED("[3, 7]") "  - {use: read, path: all.npz, out: x}\n  - {use: write, path: all.raw}\n", type));
     io_runs("stages:\n  - {use: read, path: stack.npz}\n  - {use: write, path: stack.raw}\n");
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '*.npz', member: arr_0, frames: 2}\n  - {use: discard}\n"), 2);
-    ck_assert_uint_eq(io_runs(TEXT(y, TYPED("[3, 7]") "  - {use: read, path: '%%03d.npz', out: x}\n"
+    ck_assert_uint_eq(io_runs(format(TYPED("[3, 7]") "  - {use: read, path: '%%03d.npz', out: x}\n"
                                    "  - {use: write, path: each.raw}\n", type)), frames);
     raw = pipe_read(io_dir, "in.raw", &n);
     io_holds("all.raw", raw, n), io_holds("stack.raw", raw, n), io_holds("each.raw", raw, n);
@@ -212,9 +211,8 @@ TEST(a_part)
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: [10, 5]}}\nstages:\n  - {use: read, path: a.npz.partial, format: npz, out: "
                               "x}\n  - {use: write, path: b.raw}\n"), 3);
     size_t n;
-    char *raw = pipe_read(io_dir, "in.raw", &n);
+    OWNED char *raw = pipe_read(io_dir, "in.raw", &n);
     io_holds("b.raw", raw, 150);
-    free(raw);
     io_fails("buffers: {x: {dtype: u8, shape: [10, 5]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
              "  - {use: write, path: /dev/null, format: npz}\n", 1, "is not a regular file, which .npz needs");
 }
@@ -254,4 +252,4 @@ TEST_LOOP(damaged, 0, 2)
     free(npz);
 }
 
-TEST_SUITE(npz, io_set_up, io_tear_down, 0)
+TEST_SUITE(npz, io_set_up, NULL, 0)

@@ -156,8 +156,7 @@ TEST_LOOP(as_the_cpu_has_them, 0, 20)
 static void garble(const char *name, int status)
 {
     size_t n;
-    char *path = format("jpeg/%s.jpg", name);
-    OWNED char *data = pipe_read("tests/data", path, &n);
+    OWNED char *data = pipe_read("tests/data", format("jpeg/%s.jpg", name), &n);
     ck_assert_ptr_nonnull(data);
     fake->bad = n, fake->bad_status = status;
 }
@@ -206,11 +205,10 @@ TEST_LOOP(wrong_all_the_same, 0, 4)
     gp_account a;
     gp_errs errs = { .n = 0 };
     size_t n;
-    char *data = pipe_read("tests/data", _i % 2 ? "jpeg/progressive.jpg" : "jpeg/restarts.jpg", &n);
+    OWNED char *data = pipe_read("tests/data", _i % 2 ? "jpeg/progressive.jpg" : "jpeg/restarts.jpg", &n);
     ck_assert_ptr_nonnull(data);
     memcpy(data + n - n / 8, "\xff\xd9", 2);          /* it ends before its last rows */
     pipe_file(dir, "in.jpg", data, n);
-    free(data);
     fake->bad = n, fake->bad_status = _i < 2 ? 5 : 8;
     ck_assert_int_eq(run_yaml(dir, "buffers: {photo: {shape: [\"<=400\", \"<=400\", 3]}}\nstages:\n"
                               "  - {use: read, path: in.jpg, format: bytes, out: coded, loop: true, frames: 5}\n"

@@ -248,27 +248,6 @@ TEST(surrogate_pairs)
     ck_assert_int_eq((int)strlen(list->item[2]->text), (int)list->item[2]->len);
 }
 
-static double parse_pairs(int n, void *arg)
-{
-    char *text = malloc(40 * (size_t)n + 64), *s = text;
-    s += sprintf(s, "a: [");
-    for (int i = 0; i < n; i++)
-        s += sprintf(s, "\"\\ud83d\\ude00 %d\", ", i);
-    sprintf(s, "x]\n");
-    double start = cpu_seconds();
-    gp_spec *spec = parse(text);
-    double took = cpu_seconds() - start;
-    ck_assert(spec && gp_node_get(spec->root, "a")->n == n + 1);
-    free(text);
-    gp_arena_free(&arena);
-    return took;
-}
-
-TEST(surrogate_pairs_take_time_in_proportion)
-{
-    effort_is_linear("pairs", parse_pairs, NULL, 2000);
-}
-
 TEST_LOOP(lone_surrogates, 0, 6)
 {
     static const char *const text[] = { "a: \"\\ud83d\"\n", "a: \"\\ude00\\ud83d\"\n", "a: \"\\ud83dx\\ude00\"\n",
@@ -311,57 +290,46 @@ TEST(bomb)
     ck_assert_str_eq(errs.e[0].msg, "more than 1000000 values, counting each use of an alias");
 }
 
-/* n stages on lines of their own, or all on one line with wide characters. */
-static double parse_stages(int n, void *arg)
+/* Of n items, what is before them, of each, and behind them; `error`: where the last one has one. */
+static const struct { const char *what; int n; const char *begin, *each, *end, *error; } many[] = {
+    { "stages", 25000, "stages:\n", "  - {use: gain, name: g%d}\n", "\n", NULL },
+    { "stages on one line", 25000, "\"\xc3\xa4\": 1\nstages: [", "{use: gain, name: \xc3\xa4%d}, ", "]\n", NULL },
+    { "pairs", 2000, "stages: [", "\"\\ud83d\\ude00 %d\", ", "]\n", NULL },
+    { "keys", 12500, "", "k%d: 1\n", "k777: again\n", "key 'k777' is given twice, first in line 778; remove one" },
+};
+
+static double parse_many(int n, void *arg)
 {
-    bool wide = *(int *)arg;
-    char *text = malloc(64 * (size_t)n + 64), *s = text;
-    s += sprintf(s, wide ? "\"\xc3\xa4\": 1\nstages: [" : "stages:\n");
+    int of = *(int *)arg;
+    OWNED char *text = malloc(64 * (size_t)n + 64);
+    char *s = text + sprintf(text, "%s", many[of].begin);
     for (int i = 0; i < n; i++)
-        s += sprintf(s, wide ? "{use: gain, name: \xc3\xa4%d}, " : "  - {use: gain, name: g%d}\n", i);
-    sprintf(s, wide ? "]\n" : "\n");
+        s += sprintf(s, many[of].each, i);
+    sprintf(s, "%s", many[of].end);
+    errs = (gp_errs){ 0 };
     double start = cpu_seconds();
     gp_spec *spec = parse(text);
     double took = cpu_seconds() - start;
-    ck_assert_ptr_nonnull(spec);
-    const gp_node *stages = gp_node_get(spec->root, "stages");
-    ck_assert_int_eq(stages->n, n);
-    if (wide)
-        ck_assert_int_eq(stages->item[1]->at.col, 10 + 24);
-    const char **names = GP_NEW(&arena, const char *, n);
-    start = cpu_seconds();
-    gp_stage_names(&arena, stages, names);
-    took += cpu_seconds() - start;
-    free(text);
+    if (many[of].error) {
+        ck_assert(!spec && !strcmp(errs.e[0].msg, many[of].error));
+    } else {
+        ck_assert_msg(spec, "%s", errs.e[0].msg);
+        const gp_node *stages = gp_node_get(spec->root, "stages");
+        ck_assert_int_eq(stages->n, n);
+        ck_assert(of != 1 || stages->item[1]->at.col == 10 + 24);
+        const char **names = GP_NEW(&arena, const char *, n);
+        start = cpu_seconds();
+        if (of < 2)
+            gp_stage_names(&arena, stages, names);
+        took += cpu_seconds() - start;
+    }
     gp_arena_free(&arena);
     return took;
 }
 
-TEST_LOOP(many, 0, 2)
+TEST_EACH(takes_time_in_proportion, many)
 {
-    effort_is_linear(_i ? "stages on one line" : "stages", parse_stages, &_i, 25000);
-}
-
-static double parse_keys(int n, void *arg)
-{
-    char *text = malloc(32 * (size_t)n), *s = text, want[100];
-    for (int i = 0; i < n; i++)
-        s += sprintf(s, "k%d: %d\n", i, i);
-    sprintf(s, "k777: again\n");
-    errs = (gp_errs){ 0 };
-    sprintf(want, "key 'k777' is given twice, first in line 778; remove one");
-    double start = cpu_seconds();
-    ck_assert_ptr_null(parse(text));
-    double took = cpu_seconds() - start;
-    ck_assert_str_eq(errs.e[0].msg, want);
-    free(text);
-    gp_arena_free(&arena);
-    return took;
-}
-
-TEST(many_keys)
-{
-    effort_is_linear("keys", parse_keys, NULL, 12500);
+    effort_is_linear(many[_i].what, parse_many, &_i, many[_i].n);
 }
 
 TEST(byte_order_mark)

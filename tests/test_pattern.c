@@ -31,7 +31,7 @@ static bool is_missing(const hole *h, uint64_t i)
 static int run_stage(gp_pattern *pt, fill how, uint64_t seed, const hole *h, int *turns)
 {
     uint64_t count = gp_bytes(pt->type) / pt->size, x = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-    char *data = malloc(count * pt->size);
+    OWNED char *data = malloc(count * pt->size);
     int r = 0;
     ck_assert_ptr_nonnull(data);
     pt->frames = true;
@@ -47,7 +47,6 @@ static int run_stage(gp_pattern *pt, fill how, uint64_t seed, const hole *h, int
         r = gp_pattern_look(pt, data, pt->type);
     }
     free(pt->same);
-    free(data);
     return r;
 }
 
@@ -93,8 +92,7 @@ TEST_EACH(is_found, missing)
                       turns);
         if (turns > 1) {
             gp_errs errs = { .n = 0 };
-            char text[60];
-            snprintf(text, sizeof text, "'out' unwritten in frame 9 and %d before it", turns - 1);
+            char *text = format("'out' unwritten in frame 9 and %d before it", turns - 1);
             gp_pattern_fail(&pt, 9, "", "Write them all", &errs);
             ck_assert_msg(strstr(errs.e[0].msg, text) != NULL, "case %d: %s", _i, errs.e[0].msg);
         }

@@ -36,7 +36,7 @@ static void check_ramp(const char *dir, const gp_pipeline *p, int values)
     ck_assert_ptr_nonnull(out);
     ck_assert_uint_eq(bytes, a.in * (unsigned)values * sizeof *out);
     for (size_t i = 0; i < bytes / sizeof *out; i++)
-        ck_assert_float_eq(out[i], 2 * (float)i);
+        ck_each(out[i] == 2 * (float)i, "element %zu is %g", i, (double)out[i]);
 }
 
 /* The source with one worker, and with three. */

@@ -40,14 +40,13 @@ static const char whole[] =
 static const char *make(const char *name, const char *flags, const char *more)
 {
     static char file[600];
-    char command[2000], source[100];
     char *text;
-    snprintf(source, sizeof source, "%s.c", name);
+    char *source = format("%s.c", name);
     ck_assert(asprintf(&text, "%s%s\n", whole, more) > 0);
     pipe_text(dir, source, text);
     free(text);
     snprintf(file, sizeof file, "%s/%s.so", dir, name);
-    snprintf(command, sizeof command, "${CC:-cc} -std=c11 -shared -fPIC -Iengine/include %s %s/%s -o %s", flags, dir, source,
+    char *command = format("${CC:-cc} -std=c11 -shared -fPIC -Iengine/include %s %s/%s -o %s", flags, dir, source,
              file);
     ck_assert_msg(!system(command), "%s", command);
     return file;
@@ -245,15 +244,13 @@ static const char *get(const void *arg, const char *name)
 
 static void move(const char *from, const char *to)
 {
-    char a[600], b[600];
-    snprintf(a, sizeof a, "%s/%s", dir, from), snprintf(b, sizeof b, "%s/%s", dir, to);
+    char *a = format("%s/%s", dir, from), *b = format("%s/%s", dir, to);
     ck_assert_msg(!rename(a, b), "%s", b);
 }
 
 static void folder(const char *name)
 {
-    char *path = format("%s/%s", dir, name);
-    ck_assert(!mkdir(path, 0777));
+    ck_assert(!mkdir(format("%s/%s", dir, name), 0777));
 }
 
 /* Of one name in two folders the first counts, in one folder too, with a warning; what is bad is a warning. */

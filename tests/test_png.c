@@ -41,7 +41,7 @@ TEST_EACH(picture, pictures)
 TEST(pictures_cut_off)
 {
     size_t n;
-    char *png = pipe_read("tests/data/png", "rgb8_adam7.png", &n);
+    OWNED char *png = pipe_read("tests/data/png", "rgb8_adam7.png", &n);
     ck_assert_ptr_nonnull(png);
     pipe_file(io_dir, "a.png", png, n);
     for (size_t k = 0; k < n; k += k < 40 || k > n - 20 ? 1 : 7) {
@@ -58,11 +58,9 @@ TEST(pictures_cut_off)
     }
     pipe_file(io_dir, "b.png", png, n / 2);
     io_fails("stages:\n  - {use: read, path: '?.png'}\n  - {use: discard}\n", 1, "is cut off");
-    free(png);
     /* The bad one is a hole when the run may go on. */
-    pipe_result r = io_go(format("on_error: drop\nstages:\n  - {use: read, path: '?.png'}\n"
+    pipe_result r = io_done(format("on_error: drop\nstages:\n  - {use: read, path: '?.png'}\n"
                             "  - {use: write, path: 'out/%%d.png'}\n"));
-    ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].failed, 1);
     ck_assert_uint_eq(r.account[0].out, 1);
     ck_assert_int_eq(io_files("out"), 1);
@@ -258,4 +256,4 @@ TEST_LOOP(claims, 0, 2)
              : "it says that it has 65536 x 65536 pixels, for which 65 bytes are too few");
 }
 
-TEST_SUITE(png, io_set_up, io_tear_down, 0)
+TEST_SUITE(png, io_set_up, NULL, 0)

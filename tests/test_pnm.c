@@ -172,4 +172,4 @@ TEST_EACH(not_written, refused)
                   "  - {use: write, path: %s}\n", refused[_i].type, refused[_i].path), 3, refused[_i].text);
 }
 
-TEST_SUITE(pnm, io_set_up, io_tear_down, 0)
+TEST_SUITE(pnm, io_set_up, NULL, 0)

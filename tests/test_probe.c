@@ -25,7 +25,6 @@ static void enter_folder(void)
 
 static void leave_folder(void)
 {
-    pipe_dir_remove(folder);
     gp_arena_free(&arena);
 }
 
@@ -56,9 +55,8 @@ TEST(probe_sees_files)
     ck_assert_int_eq(looked("stdin", false)->file.kind, GP_FILE_STREAM);
     ck_assert_int_eq(looked("/dev/null", false)->file.kind, GP_FILE_STREAM);
 
-    char *large = calloc(1, GP_PROBE_HEAD + 10);
+    OWNED char *large = calloc(1, GP_PROBE_HEAD + 10);
     pipe_file(folder, "large", large, GP_PROBE_HEAD + 10);
-    free(large);
     f = &looked(in_folder("large"), false)->file;
     ck_assert(f->size == GP_PROBE_HEAD + 10 && f->nhead == GP_PROBE_HEAD);
 }

@@ -111,4 +111,4 @@ TEST(bounds)
     io_counts("out/3.npy", U8(5, 2), 0);
 }
 
-TEST_SUITE(rearrange, io_set_up, io_tear_down, 0)
+TEST_SUITE(rearrange, io_set_up, NULL, 0)

@@ -186,8 +186,7 @@ TEST(options_read)
         { "010", "010" }, { "null", "null" }, { "'${q}-$$'", "blue!-$" }, { "~", "~" },
         { "'${env:PLACE}${env:NONE:-x}'", "therex" }, { "no", "no" } };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char *flow = format("s: %s", texts[i].said);
-        ck_assert_str_eq(opts_of(flow)->s, texts[i].text);
+        ck_assert_str_eq(opts_of(format("s: %s", texts[i].said))->s, texts[i].text);
     }
 }
 
@@ -279,18 +278,12 @@ static void enter_folder(void)
     folder = pipe_dir();
 }
 
-static void leave_folder(void)
-{
-    pipe_dir_remove(folder);
-    world_down();
-}
-
 static const char *in_folder(const char *name)
 {
     return format("%s/%s", folder, name);
 }
 
-TEST_CASE(files, enter_folder, leave_folder, 0)
+TEST_CASE(files, enter_folder, world_down, 0)
 
 TEST(types_come_from_files)
 {

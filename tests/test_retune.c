@@ -191,11 +191,6 @@ static const char steps[] =
 
 static const char script[] = "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n";
 
-static float none(int64_t i)
-{
-    return 0;
-}
-
 static float hundred(int64_t i)
 {
     return 3e6f;
@@ -213,7 +208,7 @@ static float sum_of(uint64_t block, int i, double gain)
 static void put_steps(const char *dir)
 {
     pipe_text(dir, "s.lua", script);
-    pipe_npy(dir, "k.npy", 4, 0, none);
+    pipe_npy(dir, "k.npy", 4, 0, NULL);
 }
 
 /* An edit takes effect at some frame, and stays; the sum over that frame goes on over the pause. */
@@ -450,8 +445,7 @@ TEST(workers_of_files)
     int frames = (int)frames_in(&r);
     for (int f = 0; f < frames; f++) {
         size_t bytes;
-        char *name = format("%05d.npy", f);
-        OWNED char *have = pipe_read(dir, name, &bytes);
+        OWNED char *have = pipe_read(dir, format("%05d.npy", f), &bytes);
         ck_assert_msg(have && bytes > 256 && !memcmp(have + bytes - 256, data + 64 * (f % 7), 256), "frame %d", f);
     }
     destroy(&r);

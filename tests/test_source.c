@@ -145,7 +145,7 @@ static void cancel_with_a_frame(gp_pipeline *p, void *arg)
 {
     gp_account a = { 0 };
     while (gp_accounts(p, &a, 1) < 1 || !a.in)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nap();
     cancel_soon(p, arg);
 }
 
@@ -322,14 +322,13 @@ TEST(noise_is_even)
         io_runs(format("buffers: {a: {dtype: u16, shape: [1000]}}\nstages:\n"
                   "  - {use: generate, pattern: noise, frames: 10, seed: %d, out: a}\n"
                   "  - {use: write, path: n%d.raw}\n", seed, seed));
-    char *a = pipe_read(io_dir, "n0.raw", &n), *b = pipe_read(io_dir, "n1.raw", &n);
+    OWNED char *a = pipe_read(io_dir, "n0.raw", &n), *b = pipe_read(io_dir, "n1.raw", &n);
     ck_assert_int_ne(memcmp(a, b, n), 0);
     for (size_t i = 0; i < n / 2; i++)
         for (int bit = 0; bit < 16; bit++)
             ones[bit] += ((uint16_t *)a)[i] >> bit & 1;
     for (int bit = 0; bit < 16; bit++)
         ck_assert_msg(ones[bit] > 4700 && ones[bit] < 5300, "bit %d: %d", bit, ones[bit]);
-    free(a), free(b);
     io_runs("buffers: {a: {dtype: f32, shape: [10000]}}\nstages:\n"
          "  - {use: generate, pattern: noise, frames: 1, amplitude: 2, value: 5, out: a}\n"
          "  - {use: write, path: f.raw}\n");
@@ -361,4 +360,4 @@ TEST(keeps_the_rate)
     }
 }
 
-TEST_SUITE(source, io_set_up, io_tear_down, 0)
+TEST_SUITE(source, io_set_up, NULL, 0)

@@ -101,9 +101,7 @@ static void setup(void)
 /* A pipeline that reads x.npy in frames, runs `stage` and joins its output. */
 static pipe_result run_stage(const char *stage, const char *const *sets)
 {
-    char yaml[2000];
-    snprintf(yaml, sizeof yaml,
-             "pipeline: t\nvars: {gain: 1.5}\nbuffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\nstages:\n"
+    char *yaml = format("pipeline: t\nvars: {gain: 1.5}\nbuffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\nstages:\n"
              "  - {use: read, path: x.npy, out: x}\n"
              "  - %s\n"
              "  - {use: write, path: out.raw, in: y}\n", stage);
@@ -195,11 +193,10 @@ TEST(two_outputs)
         fprintf(stderr, "%d: %s\n", r.errs.e[i].at.line, r.errs.e[i].msg);
     ck_assert_int_eq(r.outcome, GP_DONE);
     size_t n;
-    char *lo = pipe_read(dir, "lo.raw", &n);
+    OWNED char *lo = pipe_read(dir, "lo.raw", &n);
     ck_assert_uint_eq(n, ROWS * COLS);
     for (int i = 0; i < ROWS * COLS; i++)
         ck_assert_int_eq((unsigned char)lo[i], (int)ramp(i) + 20);
-    free(lo);
     OWNED float *rows = (float *)(void *)pipe_read(dir, "rows.raw", &n);
     ck_assert_uint_eq(n, 6 * sizeof(float));
     for (int i = 0; i < 6; i++)

@@ -35,12 +35,11 @@ TEST(many_files)
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.tif*', workers: 3}\n  - {use: write, path: all.npy, stack: "
                               "true}\n"), 15);
     size_t n, k;
-    char *all = pipe_read(io_dir, "all.npy", &n), *one = pipe_read("tests/data/tiff", "plain.npy", &k);
+    OWNED char *all = pipe_read(io_dir, "all.npy", &n), *one = pipe_read("tests/data/tiff", "plain.npy", &k);
     k -= 128;
     ck_assert_uint_eq(n, 128 + 3 * k);
     for (size_t i = 0; i < 3; i++)
         ck_assert_mem_eq(all + 128 + i * k, one + 128, k);
-    free(all), free(one);
     /* A frame may have several pages; each file may be one. */
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: [2, 13, 17]}}\nstages:\n  - {use: read, path: a.tif, out: x}\n"
                               "  - {use: write, path: b.npy}\n"), 3);
@@ -188,9 +187,8 @@ TEST_LOOP(orientations, 0, 18)
     save("a.tif");
     ck_assert_uint_eq(io_runs(STACK("")), 1);
     ck_assert_mem_eq(holds("a.npy", 6), turned[how ? how : 1], 6);
-    char *npy = pipe_read(io_dir, "a.npy", &(size_t){ 0 });
+    OWNED char *npy = pipe_read(io_dir, "a.npy", &(size_t){ 0 });
     ck_assert_ptr_nonnull(strstr(npy + 10, how < 5 ? "(1, 2, 3)" : "(1, 3, 2)"));
-    free(npy);
     ck_assert_uint_eq(io_runs(STACK(", orientation: keep")), 1);
     ck_assert_mem_eq(holds("a.npy", 6), "abcdef", 6);
 }
@@ -327,8 +325,7 @@ TEST_EACH(odd_tags, odd)
     begin(false, false);
     page(0, NULL, 0), page(6, odd[_i].tags, 1), page(12, NULL, 0);
     save("a.tif");
-    pipe_result r = io_go(STACK(""));
-    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    pipe_result r = io_done(STACK(""));
     ck_assert_uint_eq(r.account[0].faulty, odd[_i].said ? 3 : 0);
     ck_assert_msg(odd[_i].said ? r.errs.n == 1 && strstr(r.errs.e[0].msg, odd[_i].said) : !r.errs.n, "%s", io_error(&r));
     for (int i = 0; i < 18; i++)
@@ -385,8 +382,7 @@ TEST_LOOP(a_page_less, 0, 2)
     save("a.tif");
     io_fails(STACK(""), 1, format("frame 1: '%s/a.tif' (page 1) ", io_dir));
     io_fails(STACK(""), 1, "is cut off or damaged");
-    pipe_result r = io_go("on_error: drop\n" STACK(", workers: 2"));
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    io_done("on_error: drop\n" STACK(", workers: 2"));
     ck_assert_mem_eq(holds("a.npy", 12), "\12\13\14\15\16\17\36\37\40\41\42\43", 12);
 }
 
@@ -491,20 +487,18 @@ TEST_SOME(there_and_back, N(out) * N(compressions), 4, 1)
          gp_dtype_name(out[i].dtype), out[i].shape, how, how);
     ck_assert_uint_eq(io_runs(y), 3);
     size_t n, k;
-    char *file = pipe_read(io_dir, "a.tif", &n), *raw = pipe_read(io_dir, "in.raw", &k);
+    OWNED char *file = pipe_read(io_dir, "a.tif", &n), *raw = pipe_read(io_dir, "in.raw", &k);
     ck_assert_mem_eq(file, "II*", 4);
     if (level > 0 && k > 10000)
         ck_assert_uint_lt(n, k);
     ck_assert_uint_eq(io_runs(y), 3);
-    char *again = pipe_read(io_dir, "a.tif", &k);
+    OWNED char *again = pipe_read(io_dir, "a.tif", &k);
     ck_assert(n == k && !memcmp(file, again, n));
-    free(again), free(file);
     for (int b = 0; b < 2; b++) {
         ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s', workers: 3}\n  - {use: write, path: out.npy, "
                                        "stack: true}\n", b ? "b*.tiff" : "a.tif")), 3);
         ck_assert_mem_eq(holds("out.npy", 3 * out[i].bytes), raw, 3 * out[i].bytes);
     }
-    free(raw);
 }
 
 /* A thousand pages by four workers. */
@@ -675,4 +669,4 @@ TEST_EACH(says_what_is_wrong, wrong)
     io_fails(wrong[_i].text, wrong[_i].code, wrong[_i].said);
 }
 
-TEST_SUITE(tiff, io_set_up, io_tear_down, 0)
+TEST_SUITE(tiff, io_set_up, NULL, 0)

@@ -1,8 +1,8 @@
 /* test_try.c - gp_try_stage: one stage alone, with frames of this program. */
 #include <math.h>
 #include "gpipe/gpipe.h"
+#include "idle.h"
 #include "pipe.h"
-#include "suite.h"
 
 static gp_registry *kinds;
 static gp_errs errs;
@@ -90,12 +90,6 @@ TEST_EACH(gives, good)
     }
 }
 
-static bool copy_shape(gp_shape *s)
-{
-    s->out[0] = s->in[0];
-    return true;
-}
-
 /* Puts twice the frame's number `in` under `twice`, and drops frame 1. */
 static bool meta_run(gp_call *c, gp_frame *f, int n)
 {
@@ -114,7 +108,7 @@ TEST(travels)
     enum { N = 4 };
     static const gp_port port[] = { { "x", GP_ACCEPT_ANY, .help = "x" }, { 0 } };
     static const char *const given[] = { "other", "in" }, *const taken[] = { "twice", "in", "none" };
-    static const gp_kind kind = { GP_KIND("meta"), .help = "numbers", .in = port, .out = port, .shape = copy_shape,
+    static const gp_kind kind = { GP_KIND("meta"), .help = "numbers", .in = port, .out = port, .shape = like_first,
                                   .run = meta_run };
     int64_t time_ns[N] = { 10, 20, 30, 1700000000000000001 };
     double meta[N][2] = { { 1, 2 }, { 3, 4 }, { 5, NAN }, { 7, -0.5 } };
@@ -253,7 +247,7 @@ static const char *const far_says[] = {
 TEST_LOOP(too_far, 0, 4)
 {
     static const gp_port port[] = { { "x", GP_ACCEPT_ANY, .help = "x" }, { 0 } };
-    gp_kind far = { GP_KIND("far"), .help = "far", .in = port, .out = port, .shape = copy_shape, .run = far_run, .user = &_i };
+    gp_kind far = { GP_KIND("far"), .help = "far", .in = port, .out = port, .shape = like_first, .run = far_run, .user = &_i };
     gp_type each[] = { { GP_F32, 1, { 3 } }, { GP_F32, 1, { _i ? 1 : 2 } }, { GP_F32, 1, { 3 } } };
     gp_frames in = F32(3, 1, 2, 3, 4, 5, 6, 7, 8, 9), out = { .n = 0 };
     in.each = each;
@@ -276,7 +270,7 @@ TEST(much)
 {
     static const gp_port port[] = { { "x", GP_ACCEPT_ANY, .help = "x" }, { 0 } };
     int ran = 0;
-    gp_kind copy = { GP_KIND("copy"), .help = "copies", .in = port, .out = port, .shape = copy_shape, .run = copy_run,
+    gp_kind copy = { GP_KIND("copy"), .help = "copies", .in = port, .out = port, .shape = like_first, .run = copy_run,
                      .user = &ran };
     gp_frames in = { .type = { GP_U8, 1, { 30000000 } }, .n = 10 }, out = { .n = 0 };
     in.data = calloc((size_t)in.n, gp_bytes(&in.type));

@@ -49,11 +49,6 @@ static bool behaves(gp_call *c, gp_frame *f, bool first)
     return true;
 }
 
-static bool make_shape(gp_shape *s)
-{
-    return s->out[0].dtype;
-}
-
 static bool make(gp_call *c, gp_frame *f, int n)
 {
     const struct opts *o = c->opts;
@@ -143,7 +138,7 @@ static const gp_opt options[] = {
 #define OPTIONS .help = "", .opts = options, .opts_size = sizeof(struct opts)
 
 static const gp_kind kinds[] = {
-    { GP_KIND("make"), OPTIONS, .out = out, .max_run = 8, .shape = make_shape, .run = make },
+    { GP_KIND("make"), OPTIONS, .out = out, .max_run = 8, .shape = as_declared, .run = make },
     { GP_KIND("step"), OPTIONS, .in = one, .out = out, .max_run = 8, .shape = like_first, .run = step },
     { GP_KIND("join"), OPTIONS, .in = two, .out = out, .max_run = 4, .shape = like_first, .run = join },
     { GP_KIND("take"), OPTIONS, .in = one, .max_run = 16, .shape = like_first, .run = take, .finish = take_finish },

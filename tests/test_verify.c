@@ -49,100 +49,88 @@ static void set_depth(planned *p, const char *buffer, int depth)
     r->depth = p->plan->pool[r->pool].depth = depth;
 }
 
-#define BREAK(name, change) static void name(planned *p) { change; }
-BREAK(ring_without_pool, ring_of(p, "a", true)->pool = -1)
-BREAK(ring_of_no_actor, ring_of(p, "a", true)->producer = p->plan->nactors)
-BREAK(consumer_out_of_range, ring_of(p, "a", false)->consumer[0] = 99)
-BREAK(wrong_producer, ring_of(p, "a", false)->producer = 1)
-BREAK(lost_consumer, ring_of(p, "a", false)->nconsumers = 0)
-BREAK(link_lost_consumer, ring_of(p, "x", true)->nconsumers = 0)
-BREAK(lost_counters, ring_of(p, "x", true)->segment = 0)
-BREAK(dep_later, task_of(p, "y")->dep[0] = (int)(task_of(p, "z") - p->plan->task))
-BREAK(dep_elsewhere, task_of(p, "z")->dep[0] = (int)(task_of(p, "x") - p->plan->task))
-BREAK(dep_lost, task_of(p, "z")->ndeps = 0)
-BREAK(copy_dep_lost, task_of(p, "y")->ndeps = 0)
-BREAK(copy_out_early, first_copy(p, GP_TASK_COPY_OUT)->ndeps = 0)
-BREAK(info_lost, p->plan->segment[0].info_dev = -1)
-BREAK(stage_twice, task_of(p, "z")->stage = plan_stage(p, "y"))
-BREAK(stage_on_host, task_of(p, "z")->op = GP_TASK_HOST)
-BREAK(no_host_task, p->plan->host_task[plan_stage(p, "h")] = -1)
-BREAK(task_not_listed, p->plan->segment[1].ntasks--)
-BREAK(task_listed_twice, p->plan->segment[1].task[1] = p->plan->segment[1].task[0])
-BREAK(task_of_other_segment, task_of(p, "z")->segment = 0)
-BREAK(other_ring, task_of(p, "z")->in[0] = plan_ring(p, "x", true))
-BREAK(ring_on_other_side, task_of(p, "h")->in[0] = plan_ring(p, "x", true))
-BREAK(const_lost, task_of(p, "x")->konst[3] = -1)
-BREAK(const_on_other_side, task_of(p, "x")->konst[3] = task_of(p, "h")->konst[1])
-BREAK(two_writers, task_of(p, "y")->out[0] = task_of(p, "z")->out[0])
-BREAK(depth_of_ring, ring_of(p, "a", true)->depth = 5)
-BREAK(depth_of_pool, p->plan->pool[ring_of(p, "a", true)->pool].depth = 12)
-BREAK(inner_too_shallow, set_depth(p, "y", 3))
-BREAK(no_power_of_two, set_depth(p, "y", 18))
-BREAK(period_too_short, p->plan->segment[0].period = 6)
-BREAK(depth_zero, p->plan->segment[0].depth = 0)
-BREAK(batch_of_three, p->plan->segment[0].batch = 3)
-BREAK(batch_too_large, p->plan->segment[0].batch = 8)
-BREAK(too_many_streams, p->plan->segment[0].streams = 7)
-BREAK(overlap, ring_of(p, "b", false)->offset = 0)
-BREAK(overlap_by_size, ring_of(p, "a", false)->bytes += 256)
-BREAK(beyond_the_slot, p->plan->pool[ring_of(p, "y", true)->pool].stride -= 256)
-BREAK(unaligned, ring_of(p, "b", true)->offset += 8)
-BREAK(too_small, ring_of(p, "b", true)->bytes = 256)
-BREAK(layouts_differ, ring_of(p, "b", true)->offset += 256; p->plan->pool[ring_of(p, "b", true)->pool].stride += 256)
-BREAK(not_pinned, p->plan->pool[ring_of(p, "a", false)->pool].pinned = false)
-BREAK(alike_but_overlapping, ring_of(p, "b", false)->offset = ring_of(p, "b", true)->offset = 0)
-BREAK(alike_but_unaligned, ring_of(p, "b", false)->offset += 8; ring_of(p, "b", true)->offset += 8)
-BREAK(alike_but_too_small, ring_of(p, "b", false)->bytes = ring_of(p, "b", true)->bytes = 256)
-BREAK(segment_forgets_a_ring, p->plan->segment[1].nout--)
-BREAK(no_slots, ring_of(p, "h", false)->depth = 0)
-BREAK(waits_for_itself, ring_of(p, "z", false)->consumer[0] = 0)
-BREAK(consumer_that_does_not_read, ring_of(p, "a", false)->consumer[0] = p->plan->nactors - 1)
-BREAK(one_that_does_not_read, static int both[2]; both[0] = ring_of(p, "a", false)->consumer[0];
-      both[1] = p->plan->nactors - 1; ring_of(p, "a", false)->consumer = both;
-      ring_of(p, "a", false)->nconsumers = 2)
-BREAK(consumer_twice, static int both[2]; both[0] = both[1] = ring_of(p, "a", false)->consumer[0];
-      ring_of(p, "a", false)->consumer = both; ring_of(p, "a", false)->nconsumers = 2)
-BREAK(half_a_copy, first_copy(p, GP_TASK_COPY_IN)->nin--)
-BREAK(copy_backwards, first_copy(p, GP_TASK_COPY_IN)->op = GP_TASK_COPY_OUT)
-BREAK(mapped_for_two, first_copy(p, GP_TASK_COPY_OUT)->copying = GP_COPY_MAPPED)
-BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
-BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5]; p->plan->actor[5] = q)
-BREAK(actor_of_both, p->plan->actor[0].segment = 0)
-BREAK(actor_of_another_kind, p->plan->actor[0].kind = GP_ACTOR_SEGMENT)
-
+/* X(name, what is done to the plan) */
+#define BROKEN(X) \
+    X(ring_without_pool, ring_of(p, "a", true)->pool = -1) \
+    X(ring_of_no_actor, ring_of(p, "a", true)->producer = p->plan->nactors) \
+    X(consumer_out_of_range, ring_of(p, "a", false)->consumer[0] = 99) \
+    X(wrong_producer, ring_of(p, "a", false)->producer = 1) \
+    X(lost_consumer, ring_of(p, "a", false)->nconsumers = 0) \
+    X(link_lost_consumer, ring_of(p, "x", true)->nconsumers = 0) \
+    X(lost_counters, ring_of(p, "x", true)->segment = 0) \
+    X(dep_later, task_of(p, "y")->dep[0] = (int)(task_of(p, "z") - p->plan->task)) \
+    X(dep_elsewhere, task_of(p, "z")->dep[0] = (int)(task_of(p, "x") - p->plan->task)) \
+    X(dep_lost, task_of(p, "z")->ndeps = 0) \
+    X(copy_dep_lost, task_of(p, "y")->ndeps = 0) \
+    X(copy_out_early, first_copy(p, GP_TASK_COPY_OUT)->ndeps = 0) \
+    X(info_lost, p->plan->segment[0].info_dev = -1) \
+    X(stage_twice, task_of(p, "z")->stage = plan_stage(p, "y")) \
+    X(stage_on_host, task_of(p, "z")->op = GP_TASK_HOST) \
+    X(no_host_task, p->plan->host_task[plan_stage(p, "h")] = -1) \
+    X(task_not_listed, p->plan->segment[1].ntasks--) \
+    X(task_listed_twice, p->plan->segment[1].task[1] = p->plan->segment[1].task[0]) \
+    X(task_of_other_segment, task_of(p, "z")->segment = 0) \
+    X(other_ring, task_of(p, "z")->in[0] = plan_ring(p, "x", true)) \
+    X(ring_on_other_side, task_of(p, "h")->in[0] = plan_ring(p, "x", true)) \
+    X(const_lost, task_of(p, "x")->konst[3] = -1) \
+    X(const_on_other_side, task_of(p, "x")->konst[3] = task_of(p, "h")->konst[1]) \
+    X(two_writers, task_of(p, "y")->out[0] = task_of(p, "z")->out[0]) \
+    X(depth_of_ring, ring_of(p, "a", true)->depth = 5) \
+    X(depth_of_pool, p->plan->pool[ring_of(p, "a", true)->pool].depth = 12) \
+    X(inner_too_shallow, set_depth(p, "y", 3)) \
+    X(no_power_of_two, set_depth(p, "y", 18)) \
+    X(period_too_short, p->plan->segment[0].period = 6) \
+    X(depth_zero, p->plan->segment[0].depth = 0) \
+    X(batch_of_three, p->plan->segment[0].batch = 3) \
+    X(batch_too_large, p->plan->segment[0].batch = 8) \
+    X(too_many_streams, p->plan->segment[0].streams = 7) \
+    X(overlap, ring_of(p, "b", false)->offset = 0) \
+    X(overlap_by_size, ring_of(p, "a", false)->bytes += 256) \
+    X(beyond_the_slot, p->plan->pool[ring_of(p, "y", true)->pool].stride -= 256) \
+    X(unaligned, ring_of(p, "b", true)->offset += 8) \
+    X(too_small, ring_of(p, "b", true)->bytes = 256) \
+    X(layouts_differ, ring_of(p, "b", true)->offset += 256; p->plan->pool[ring_of(p, "b", true)->pool].stride += 256) \
+    X(not_pinned, p->plan->pool[ring_of(p, "a", false)->pool].pinned = false) \
+    X(alike_but_overlapping, ring_of(p, "b", false)->offset = ring_of(p, "b", true)->offset = 0) \
+    X(alike_but_unaligned, ring_of(p, "b", false)->offset += 8; ring_of(p, "b", true)->offset += 8) \
+    X(alike_but_too_small, ring_of(p, "b", false)->bytes = ring_of(p, "b", true)->bytes = 256) \
+    X(segment_forgets_a_ring, p->plan->segment[1].nout--) \
+    X(no_slots, ring_of(p, "h", false)->depth = 0) \
+    X(waits_for_itself, ring_of(p, "z", false)->consumer[0] = 0) \
+    X(consumer_that_does_not_read, ring_of(p, "a", false)->consumer[0] = p->plan->nactors - 1) \
+    X(one_that_does_not_read, static int both[2]; both[0] = ring_of(p, "a", false)->consumer[0]; \
+      both[1] = p->plan->nactors - 1; ring_of(p, "a", false)->consumer = both; \
+      ring_of(p, "a", false)->nconsumers = 2) \
+    X(consumer_twice, static int both[2]; both[0] = both[1] = ring_of(p, "a", false)->consumer[0]; \
+      ring_of(p, "a", false)->consumer = both; ring_of(p, "a", false)->nconsumers = 2) \
+    X(half_a_copy, first_copy(p, GP_TASK_COPY_IN)->nin--) \
+    X(copy_backwards, first_copy(p, GP_TASK_COPY_IN)->op = GP_TASK_COPY_OUT) \
+    X(mapped_for_two, first_copy(p, GP_TASK_COPY_OUT)->copying = GP_COPY_MAPPED) \
+    X(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256) \
+    X(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5]; p->plan->actor[5] = q) \
+    X(actor_of_both, p->plan->actor[0].segment = 0) \
+    X(actor_of_another_kind, p->plan->actor[0].kind = GP_ACTOR_SEGMENT)
 #define PEER first_copy(p, GP_TASK_COPY_PEER)
-BREAK(peer_from_no_pool, PEER->from_pool = -1)
-BREAK(peer_from_another_pool, PEER->from_pool = PEER->to_pool)
-BREAK(peer_of_another_buffer, p->plan->ring[PEER->out[0]].buffer = plan_buffer(p, "y"))
-BREAK(peer_of_other_size, p->plan->ring[PEER->in[0]].bytes += 256)
-BREAK(peer_from_the_host, PEER->in[0] = plan_ring(p, "a", false))
-BREAK(peer_in_another_segment, p->plan->ring[PEER->out[0]].segment = 0)
-BREAK(peer_not_waited_for, task_of(p, "y")->ndeps = 0)
-BREAK(peer_as_copy_in, PEER->op = GP_TASK_COPY_IN)
-BREAK(peer_out_of_reach, ((gp_device *)p->graph->device)[0].info.no_peer = 1 << 1)
+#define BROKEN_COPIES(X) \
+    X(peer_from_no_pool, PEER->from_pool = -1) \
+    X(peer_from_another_pool, PEER->from_pool = PEER->to_pool) \
+    X(peer_of_another_buffer, p->plan->ring[PEER->out[0]].buffer = plan_buffer(p, "y")) \
+    X(peer_of_other_size, p->plan->ring[PEER->in[0]].bytes += 256) \
+    X(peer_from_the_host, PEER->in[0] = plan_ring(p, "a", false)) \
+    X(peer_in_another_segment, p->plan->ring[PEER->out[0]].segment = 0) \
+    X(peer_not_waited_for, task_of(p, "y")->ndeps = 0) \
+    X(peer_as_copy_in, PEER->op = GP_TASK_COPY_IN) \
+    X(peer_out_of_reach, ((gp_device *)p->graph->device)[0].info.no_peer = 1 << 1)
+
+#define CHANGE(name, ...) static void name(planned *p) { __VA_ARGS__; }
+BROKEN(CHANGE)
+BROKEN_COPIES(CHANGE)
 
 static const struct { const char *what; void (*change)(planned *p); bool several; } broken[] = {
-#define X(f) { #f, f, false },
-    X(ring_without_pool) X(ring_of_no_actor) X(consumer_out_of_range) X(wrong_producer)
-    X(lost_consumer) X(link_lost_consumer) X(lost_counters) X(dep_later) X(dep_elsewhere)
-    X(dep_lost) X(copy_dep_lost) X(copy_out_early) X(info_lost) X(stage_twice) X(stage_on_host)
-    X(no_host_task) X(task_not_listed) X(task_listed_twice) X(task_of_other_segment)
-    X(other_ring) X(ring_on_other_side) X(const_lost) X(const_on_other_side) X(two_writers)
-    X(depth_of_ring) X(depth_of_pool) X(inner_too_shallow) X(no_power_of_two)
-    X(period_too_short) X(depth_zero) X(batch_of_three) X(batch_too_large)
-    X(too_many_streams) X(overlap) X(overlap_by_size) X(beyond_the_slot) X(unaligned)
-    X(too_small) X(layouts_differ) X(not_pinned)
-    X(alike_but_overlapping) X(alike_but_unaligned) X(alike_but_too_small)
-    X(no_slots) X(segment_forgets_a_ring)
-    X(waits_for_itself) X(consumer_that_does_not_read) X(one_that_does_not_read)
-    X(consumer_twice)
-    X(half_a_copy) X(copy_backwards) X(mapped_for_two)
-    X(little_scratch) X(actors_swapped) X(actor_of_both) X(actor_of_another_kind)
-#undef X
-#define X(f) { #f, f, true },
-    X(peer_from_no_pool) X(peer_from_another_pool) X(peer_of_another_buffer) X(peer_of_other_size)
-    X(peer_from_the_host) X(peer_in_another_segment) X(peer_not_waited_for) X(peer_as_copy_in) X(peer_out_of_reach)
-#undef X
+#define OF_ONE(name, ...) { #name, name, false },
+#define OF_SEVERAL(name, ...) { #name, name, true },
+    BROKEN(OF_ONE)
+    BROKEN_COPIES(OF_SEVERAL)
 };
 
 TEST_EACH(test_broken, broken)
@@ -270,11 +258,6 @@ TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
     ck_assert_ptr_nonnull(p.pipeline);
 }
 
-static float zero(int64_t i)
-{
-    return 0;
-}
-
 /* A constant of 64 KiB, and a device of 32. */
 TEST(test_managed)
 {
@@ -282,7 +265,7 @@ TEST(test_managed)
     gp_machine m;
     gp_machine_fixed(&m, 1);
     m.device[0].memory = 32 << 10;
-    pipe_npy(dir, "c.npy", 128, 128, zero);
+    pipe_npy(dir, "c.npy", 128, 128, NULL);
     for (int managed = 0; managed < 2; managed++) {
         char *yaml = format("buffers: {c: {const: %s/c.npy%s}}\nstages:\n  - {use: src, name: s}\n"
             "  - {use: dev, name: d, in: [s, c]}\n  - {use: host, name: h, in: [d, c]}\n  - {use: sink}\n", dir,

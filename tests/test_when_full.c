@@ -59,10 +59,8 @@ static void send(gp_pipeline *p, void *arg)
     if (j->ends)
         close(fd);
     gp_account a = { 0 };
-    while (!j->ends && (a.out < 3 || !a.dropped)) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    for (; !j->ends && (a.out < 3 || !a.dropped); nap())
         gp_accounts(p, &a, 1);
-    }
     if (j->cancel)
         gp_cancel(p, j->cancel);
 }
@@ -84,20 +82,17 @@ static int number_in(int n, int rows)
 
 static pipe_result go(const char *options, const char *behind, job *j)
 {
-    char *y = format(READ "%s" WRITE, options, behind);
-    return pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send, j);
+    return pipe_run_with(io_dir, format(READ "%s" WRITE, options, behind), "cpu", NULL, (gp_run_options){ 0 }, send, j);
 }
 
 /* While a stage holds back frame 0 its writer is not held up. Of what was dropped nobody sees a part, and the others have
  * the numbers that they came with. */
 TEST_LOOP(drops, 0, 2)
 {
-    char says[200];
     job j = { .frames = 300, .ends = true, .tail = _i ? FRAME / 2 : 0 };
     pipe_result r = go(", when_full: drop-newest", HOLD, &j);
     const gp_account *a = &r.account[0];
     int last = -1;
-    char name[40];
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_uint_eq(a->in, 300u + (_i != 0));
     ck_assert_uint_ge(a->dropped, 300 - ROOM);
@@ -106,13 +101,13 @@ TEST_LOOP(drops, 0, 2)
     ck_assert_uint_eq(a->failed + a->cancelled, 0);
     ck_assert_int_eq(io_files("out"), (int)a->out);
     for (int i = 0; i < (int)a->in; i++)
-        if (!access(io_at(TEXT(name, "out/%d.raw", i)), F_OK)) {
+        if (!access(io_at(format("out/%d.raw", i)), F_OK)) {
             ck_assert_int_eq(number_in(i, i == 300 ? 8 : 16), i);
             last = i;
         }
     ck_assert_int_eq(number_in(0, 16), 0);
     ck_assert(!_i || last == 300);
-    TEXT(says, "fifo': %d frames came when there was no room, and were dropped ('when_full: drop-newest')", (int)a->dropped);
+    char *says = format("fifo': %d frames came when there was no room, and were dropped ('when_full: drop-newest')", (int)a->dropped);
     ck_assert_msg(r.errs.n == 1 && strstr(io_error(&r), says) && r.errs.e[0].code == GP_E_WARN, "%s", io_error(&r));
     ck_assert_int_eq(r.errs.e[0].at.line, 4);
 }
@@ -142,7 +137,7 @@ static void *send_and_nap(void *arg)
     for (int i = 0; i < 40; i++)
         put(fd, i, FRAME);
     while (left) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nap();
         ck_assert_int_eq(ioctl(fd, FIONREAD, &left), 0);
     }
     nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
@@ -212,12 +207,8 @@ TEST_LOOP(stopped, 1, 3)
 static void send_twice(gp_pipeline *p, void *arg)
 {
     job j = *(job *)arg;
-    gp_account a = { 0 };
     send(p, &j);
-    while (a.out < 4) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
+    pipe_await_out(p, 4);
     send(p, &j);
 }
 
@@ -232,4 +223,4 @@ TEST(another_writer)
         ck_assert_int_eq(number_in(i, 16), i % 4);
 }
 
-TEST_SUITE(when_full, set_up, io_tear_down, 0)
+TEST_SUITE(when_full, set_up, NULL, 0)

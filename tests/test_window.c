@@ -106,8 +106,7 @@ static void make_yaml(char *yaml, size_t room, const char *stages, int knob)
     int n = snprintf(yaml, room, "%son_error: drop\nvars: {w: 2}\nbuffers:\n  x: {dtype: f32, shape: [%d, %d]}\n",
                      knobs[knob], ROWS, COLS);
     for (size_t i = 0; i < sizeof like / sizeof *like; i++) {
-        char *made = format("out: %s", like[i]);
-        if (strstr(stages, made))
+        if (strstr(stages, format("out: %s", like[i])))
             n += snprintf(yaml + n, room - (size_t)n, "  %s: {like: x}\n", like[i]);
     }
     snprintf(yaml + n, room - (size_t)n, "%sstages:\n  - {use: read, path: in.raw, out: x}\n%s"

@@ -1,7 +1,7 @@
 /* test_workers.c - stages with several workers: where they end, which error counts, in which order frames are told
  * of. */
 #include <stdatomic.h>
-#include <time.h>
+#include "idle.h"
 #include "pipe.h"
 
 /* ---- a source whose frames are done out of order --------------------- */
@@ -18,11 +18,6 @@ static atomic_llong last_ns;
 static atomic_bool older;
 static atomic_int late;        /* frames whose turn did not come */
 static atomic_int most;        /* in a call */
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-}
 
 static bool deal_shape(gp_shape *s)
 {
@@ -82,11 +77,6 @@ static bool deal(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static bool any(gp_shape *s)
-{
-    return s->nin == 1;
-}
-
 static bool take(gp_call *c, gp_frame *f, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -132,12 +122,6 @@ static bool lose(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static bool like_it(gp_shape *s)
-{
-    s->out[0] = s->in[0];
-    return true;
-}
-
 static const gp_port out[] = { { "out", .help = "frames" }, { 0 } };
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
 static const gp_opt options[] = {
@@ -151,9 +135,9 @@ static const gp_opt options[] = {
 static const gp_kind kinds[] = {
     { GP_KIND("deal"), .help = "", .opts = options, .opts_size = sizeof(struct opts), .out = out, .max_run = 8,
       .by_number = true, .shape = deal_shape, .run = deal },
-    { GP_KIND("take"), .help = "", .in = in, .max_run = 8, .shape = any, .run = take },
-    { GP_KIND("keep"), .help = "", .in = in, .max_run = 8, .shape = any, .run = keep, .reserve = reserve },
-    { GP_KIND("lose"), .help = "", .in = in, .out = out, .max_run = 8, .shape = like_it, .run = lose },
+    { GP_KIND("take"), .help = "", .in = in, .max_run = 8, .shape = as_declared, .run = take },
+    { GP_KIND("keep"), .help = "", .in = in, .max_run = 8, .shape = as_declared, .run = keep, .reserve = reserve },
+    { GP_KIND("lose"), .help = "", .in = in, .out = out, .max_run = 8, .shape = like_first, .run = lose },
     { GP_KIND("one"), .help = "", .opts = options, .opts_size = sizeof(struct opts), .out = out, .shape = deal_shape,
       .run = deal },
 };

@@ -154,11 +154,10 @@ TEST(range_is_written)
 {
     static const char *const words[] = { "none", "limited", "full" }, *const says[] = { "", "LIMITED", "FULL" };
     for (int i = 0; i < 3; i++) {
-        char file[200];
         io_runs(format("buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n"
                      "  - {use: generate, frames: 1, pattern: constant, value: 97, out: p}\n"
                      "  - {use: write, path: a.y4m, frame_rate: 25, range: %s}\n", words[i]));
-        TEXT(file, "YUV4MPEG2 W2 H2 F25:1 Ip A1:1 C420jpeg%s%s\nFRAME\naaaaaa", i ? " XCOLORRANGE=" : "", says[i]);
+        char *file = format("YUV4MPEG2 W2 H2 F25:1 Ip A1:1 C420jpeg%s%s\nFRAME\naaaaaa", i ? " XCOLORRANGE=" : "", says[i]);
         io_holds("a.y4m", file, strlen(file));
     }
 }
@@ -302,4 +301,4 @@ TEST(partial)
              "  - {use: write, path: '%d.y4m', frame_rate: 25}\n", 1, "holds a picture of 3 rows, and this frame has 2");
 }
 
-TEST_SUITE(y4m, io_set_up, io_tear_down, 0)
+TEST_SUITE(y4m, io_set_up, NULL, 0)

@@ -61,8 +61,7 @@ const char *be_said(void)
 
 static const gp_kernel *compile(const char *entry, const char *const *param, int nparam)
 {
-    char *path = format("%s/test.cu", dir);
-    gp_source s = { .path = path, .entry = entry, .param = param, .nparam = nparam };
+    gp_source s = { .path = format("%s/test.cu", dir), .entry = entry, .param = param, .nparam = nparam };
     return gp_kernel_compile(be_dev, &s, &be_errs);
 }
 

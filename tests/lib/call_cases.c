@@ -150,22 +150,19 @@ enum { USES = sizeof uses / sizeof *uses };
 TEST_LOOP(in_order, 0, KNOBS * USES)
 {
     const char *dir = pipe_dir();
-    char yaml[2000];
     gp_errs errs = { .n = 0 };
     size_t bytes;
     int depth = 1;
     pipe_npy(dir, "in.npy", HIGH * (FRAMES - 1) + LAST, WIDE, value);
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [5, 100]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [5, 100]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
              "  - {use: scale, a: 2, out: y}\n%s  - {use: scale, b: 1}\n  - {use: write, path: out.raw, durable: none}\n",
              knobs[_i % KNOBS], uses[_i / KNOBS]);
     gp_outcome outcome = run(dir, yaml, &errs);
     ck_assert_msg(outcome == GP_DONE && !errs.failed, "%s: outcome %d: %s", yaml, (int)outcome, pipe_said(&errs));
-    float *v = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_msg(v && bytes == 4 * (SIZE * (FRAMES - 1) + LAST * WIDE), "%s: %zu bytes", yaml, bytes);
     for (int i = 0; i < (int)bytes / 4; i++)
         ck_assert_msg(v[i] == 2 * value(i) + 1, "%s: element %d is %g", yaml, i, v[i]);
-    free(v);
-    pipe_dir_remove(dir);
     ck_assert_int_eq(atomic_load(&alike), 0);
     sscanf(knobs[_i % KNOBS], "depth: %d", &depth);
     ck_assert_int_ge(atomic_load(&opened), depth);
@@ -179,10 +176,9 @@ TEST_LOOP(fails, 0, 2 * KNOBS)
     static const char *const says[] = { "the library does not like it",
                                         "stage 'through': a call of a library failed and does not say why" };
     const char *dir = pipe_dir();
-    char yaml[2000];
     gp_errs errs = { .n = 0 };
     pipe_npy(dir, "in.npy", HIGH * FRAMES, WIDE, value);
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [5, 100]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [5, 100]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
              "  - {use: scale, a: 2}\n  - {use: through, fails: %d}\n  - {use: write, path: out.raw}\n", knobs[_i % KNOBS],
              1 + _i / KNOBS);
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);

@@ -1,6 +1,5 @@
 /* carry_cases.c - carried buffers: the same bits with any settings, what they begin with, names and times, partial
  * frames, and a heat equation as NumPy computes it. tests/model.py has random graphs with them. */
-#include <time.h>
 #include "base/npy.h"
 #include "cases.h"
 enum { KNOBS = CASES_KNOBS };
@@ -47,7 +46,6 @@ TEST_THIN(same_bits, sizeof rounded / sizeof *rounded, 1)
         pipe_result r = cases_run(dir, rounded[_i], i % KNOBS);
         ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", cases_knobs[i % KNOBS], pipe_said(&r.errs), rounded[_i]);
         char *out = pipe_read(dir, "out.raw", &got);
-        pipe_dir_remove(dir);
         ck_assert(out && got == sizeof(float) * 30 * 40 * 30);
         ck_assert_msg(!first || !memcmp(first, out, n), "with %s:\n%s", cases_knobs[i % KNOBS], rounded[_i]);
         if (first)
@@ -123,7 +121,6 @@ TEST_THIN(begins_with, 2 * INITS, 1)
     pipe_text(dir, "was.cu", cu);
     pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
     OWNED char *out = pipe_read(dir, "out.raw", &got);
-    pipe_dir_remove(dir);
     ck_assert_msg(out && got == INIT_FRAMES * frame, "%s", yaml);
     for (size_t i = 0; i < ELEMENTS; i++)
         ck_assert_msg(!memcmp(out + i * inits[c].size, inits[c].is, inits[c].size), "element %d of\n%s", (int)i, yaml);
@@ -161,7 +158,6 @@ TEST_THIN(runs_again, 2, 1)
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(second, GP_DONE);
     OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
-    pipe_dir_remove(dir);
     ck_assert(out && n == sizeof in);
     for (int i = 0; i < 20; i++)
         ck_assert_float_eq(out[i], sum += in[i]);
@@ -185,16 +181,13 @@ TEST(zeros_of_both_signs)
     ck_assert_float_eq(a[0], INFINITY);
     ck_assert_float_eq(b[0], -INFINITY);
     ck_assert_float_eq(a[1], 1);
-    pipe_dir_remove(dir);
 }
 
 /* ---- a source without end --------------------------------------------- */
 
 static void stop_soon(gp_pipeline *p, void *arg)
 {
-    gp_account a = { .out = 0 };
-    while (gp_accounts(p, &a, 1) < 1 || a.out < 100)      /* none: it is being set up */
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    pipe_await_out(p, 100);
     gp_cancel(p, 1);
 }
 
@@ -259,7 +252,6 @@ TEST_THIN(names_and_times, 4 * (KNOBS - 1), 1)
         ck_assert_msg(v && n == 16 && v[0] == sum, "%s of\n%s", name, yaml);
     }
     OWNED char *said = pipe_read(dir, "said.txt", &n), *is = pipe_read(dir, "is.txt", &m);
-    pipe_dir_remove(dir);
     ck_assert_msg(said && is && !strcmp(said, is), "%s, not %s, of\n%s", said, is, yaml);
     ck_assert(strstr(is, "\tin-f\t") != NULL);
 }
@@ -314,7 +306,6 @@ TEST_THIN(heat_as_numpy, KNOBS, 1)
         "    args: [point, was, out, {i32: \"out.shape[1]\"}, {i32: \"out.shape[0]\"}]\n"
         "  - {use: mix, op: last}\n  - {use: compare, file: %s/heat_end.npy, rel: 1e-6}\n", ref, ref, ref);
     pipe_result r = cases_run(dir, yaml, _i);
-    pipe_dir_remove(dir);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].in, 50);

@@ -44,6 +44,7 @@ void cases_add(TCase *tc, SFun up, SFun down, double seconds, const suite_item *
 {
     if (seconds > 0)
         tcase_set_timeout(tc, seconds);
+    tcase_add_checked_fixture(tc, pipe_dirs_begin, pipe_dirs_end);
     tcase_add_checked_fixture(tc, up, down);
     suite_fill(tc, list, every);
 }

@@ -1,7 +1,6 @@
 /* cooperative_cases.c - kernels whose blocks wait for each other, on either back end. */
 #include "cases.h"
 
-
 enum { ROWS = 6, COLS = 250, FRAMES = 14, LAST = 4, STEPS = 25 };
 
 static float wave(int64_t i)
@@ -111,8 +110,7 @@ TEST(a_grid_that_does_not_fit)
     ck_assert_int_eq(sscanf(at, "this device runs %u at once, not 40000 x 1 x 1", &blocks), 1);
     ck_assert(blocks >= 1 && blocks < 40000);
 #ifndef __SANITIZE_THREAD__             /* which has no memory for so many threads */
-    char *most = format("stages.b.grid=%u", blocks);
-    sets[0] = most;
+    sets[0] = format("stages.b.grid=%u", blocks);
     r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
     ck_assert_msg(!r.errs.failed, "%u blocks: %s", blocks, pipe_said(&r.errs));
 #endif

@@ -89,7 +89,6 @@ static pipe_result run(const char *yaml, gp_run_options options)
     all = most = (counts){ 0 };
     pipe_result r = pipe_run_then(dir, yaml, device, NULL, options, NULL, NULL);
     ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
-    pipe_dir_remove(dir);
     return r;
 }
 

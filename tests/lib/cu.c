@@ -12,7 +12,6 @@ void cu_open(void)
 
 void cu_close(void)
 {
-    pipe_dir_remove(folder);
     setenv("XDG_CACHE_HOME", cache_before, 1);
 }
 

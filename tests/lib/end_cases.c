@@ -1,57 +1,53 @@
-/* end_cases.c - how runs end: inputs of different lengths, branches that end early, errors,
- * stopping, a stall; the account. */
-#include <sys/stat.h>
-#include <time.h>
+/* end_cases.c - how runs end: inputs of different lengths, branches that end early, errors, stopping; the account. What
+ * is said of a run in which nothing moves: tests/test_stall.c. */
 #include "cases.h"
 
+#define NAP "local t = os.clock() while os.clock() - t < 0.05 do end "
 
-/* Finite inputs of different length are an error that names both; an endless
- * one ends with its consumer. */
-TEST(test_ends)
+/* Finite inputs of different length are an error that names both, at the stage that reads them; of several the one
+ * that goes on is named. An endless one ends with its consumer. Behind sources of a and b, with so many frames, a in no
+ * hurry where it says so; `says` NULL: of both that many come out. */
+#define ADD "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n  - {use: discard}\n"
+#define JOIN "  - {use: lua, script: five.lua, in: [], out: c}\n" \
+             "  - {use: lua, script: add.lua, in: {a: a, b: b, c: c}, out: j}\n  - {use: discard}\n"
+#define KERNEL "  - {use: discard, in: b}\n  - {use: kernel, source: k.cu, grid: 1, args: [x, y, out], " \
+               "in: {x: a, y: b}, out: {out: o}}\n  - {use: discard, in: o}\n"
+static const struct { const char *a, *b, *stages, *says; int line, times; unsigned out; } inputs[] = {
+    { "frames: 5", "frames: 7", ADD, "'a' ended after 5 frames, 'b' has more", 5, 1, 0 },
+    { "frames: 5", "frames: 2", ADD, "'b' ended after 2 frames, 'a' has more", 5, 1, 0 },
+    { "frames: 5", "frames: 5", ADD, NULL, 0, 1, 5 },
+    { "frames: 50", "workers: 1", ADD, NULL, 0, 1, 50 },
+    { "frames: 3, rate: 40", "frames: 9", ADD, "'a' ended after 3 frames, 'b' has more", 5, 5, 0 },
+    { "frames: 5", "frames: 10", JOIN, "'a' ended after 5 frames, 'b' has more", 6, 1, 0 },
+    { "frames: 5", "frames: 10", KERNEL, "'a' ended after 5 frames, 'b' has more", 6, 1, 0 },
+};
+
+TEST_EACH(test_ends, inputs)
 {
-    static const char yaml[] =
-        "vars: {n: 5, m: 7}\n"
-        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
-        "stages:\n"
-        "  - {name: one, use: generate, frames: n, out: a}\n"
-        "  - {name: two, use: generate, in: [], frames: m, out: b}\n"
-        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
-        "  - {use: discard}\n";
-    static const char endless[] =
-        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
-        "stages:\n"
-        "  - {name: one, use: generate, frames: 50, out: a}\n"
-        "  - {name: two, use: generate, in: [], out: b}\n"
-        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
-        "  - {use: discard}\n";
     const char *dir = pipe_dir();
     pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.a, x.b) end\n");
-    for (int i = 0; i < 3; i++) {
-        const char *sets[] = { i == 1 ? "vars.m=5" : i == 2 ? "vars.m=2" : "vars.m=7", NULL };
-        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
-        if (i == 1) {
-            pipe_no_errors(&r, "equal");
-            ck_assert_uint_eq(r.account[0].out, 5);
-            ck_assert_uint_eq(r.account[1].out, 5);
-        } else {
-            ck_assert_int_eq(r.outcome, GP_ERROR);
-            ck_assert_msg(strstr(r.errs.e[0].msg, "'a'") && strstr(r.errs.e[0].msg, "'b'"), "%s", r.errs.e[0].msg);
-        }
+    pipe_text(dir, "five.lua", "function produce(f, y) if f.index == 5 then " NAP "return false end y:fill(1) end\n");
+    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *x, const float *y, float *o)\n"
+              "{ o[threadIdx.x % 4] = x[0] + y[0]; }\n");
+    char *yaml = format("buffers: {a: {dtype: f32, shape: [4], depth: 2}, b: {dtype: f32, shape: [4]}%s}\nstages:\n"
+                        "  - {name: one, use: generate, %s, out: a}\n"
+                        "  - {name: two, use: generate, in: [], %s, out: b}\n%s",
+                        strstr(inputs[_i].stages, "c: c") ? ", c: {dtype: f32, shape: [4]}" : "", inputs[_i].a,
+                        inputs[_i].b, inputs[_i].stages);
+    for (int i = 0; i < inputs[_i].times; i++) {
+        pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+        pipe_ends(&r, inputs[_i].says);
+        if (inputs[_i].says)
+            ck_assert_int_eq(r.errs.e[0].at.line, inputs[_i].line);
+        else
+            ck_assert(r.account[0].out == inputs[_i].out && r.account[1].out == inputs[_i].out);
     }
-    pipe_result r = pipe_done(dir, endless, on, NULL, (gp_run_options){ 0 });
-    for (int i = 0; i < 2; i++)
-        ck_assert_uint_eq(r.account[i].out, 50);
 }
 
 /* Once frames come out. */
 static void cancel_soon(gp_pipeline *p, void *arg)
 {
-    struct timespec t = { 0, 10000000 };
-    gp_account a = { 0 };
-    for (int i = 0; i < 6000 && !a.out; i++) {
-        nanosleep(&t, NULL);
-        gp_accounts(p, &a, 1);
-    }
+    pipe_await_out(p, 1);
     gp_cancel(p, *(int *)arg);
 }
 
@@ -110,63 +106,15 @@ TEST(test_error)
     ck_assert_uint_eq(r.account[0].out, 1000);
     ck_assert_uint_eq(r.account[0].failed, 1);
     size_t n;
-    char *last = pipe_read(dir, "out/00999.raw", &n);
+    OWNED char *last = pipe_read(dir, "out/00999.raw", &n);
     ck_assert_ptr_nonnull(last);
     ck_assert_ptr_null(pipe_read(dir, "out/01000.raw", &n));
-    free(last);
 
     const char *drop[] = { "on_error=drop", NULL };
     r = pipe_run(dir, yaml, on, drop, (gp_run_options){ 0 });
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].out, 1000);
     ck_assert_uint_eq(r.account[0].failed, 4000);
-}
-
-TEST(test_stall)
-{
-    static const char yaml[] =
-        "stall_timeout: 1s\n"
-        "buffers: {a: {dtype: f32, shape: [16]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a}\n"
-        "  - {name: sleeper, use: lua, script: sleep.lua}\n"
-        "  - {use: discard}\n";
-    static const char idle[] =
-        "stall_timeout: 300ms\n"
-        "buffers: {a: {dtype: f32, shape: [16]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a, rate: 2, frames: 3}\n"
-        "  - {use: discard}\n";
-    const char *dir = pipe_dir();
-    char hang[400], script[600];           /* a FIFO that nobody writes to */
-    snprintf(hang, sizeof hang, "%s/hang", dir);
-    ck_assert_int_eq(mkfifo(hang, 0600), 0);
-    snprintf(script, sizeof script, "function process(f, x, y)\n"
-             "  if f.index == 4 then io.open('%s') end\n  y:copy(x)\nend\n", hang);
-    pipe_text(dir, "sleep.lua", script);
-    pipe_result r = pipe_done(dir, idle, on, NULL, (gp_run_options){ 0 });
-    r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    ck_assert_int_eq(gp_errs_exit(&r.errs), 5);
-    ck_assert_msg(strstr(r.errs.e[0].msg, "'sleeper' is busy with frame 4"), "%s", r.errs.e[0].msg);
-}
-
-/* A finite input that ends late is found to differ while others sleep. */
-TEST(test_ends_late)
-{
-    static const char yaml[] =
-        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
-        "stages:\n"
-        "  - {name: one, use: generate, frames: 3, rate: 40, out: a}\n"
-        "  - {name: two, use: generate, in: [], frames: 9, out: b}\n"
-        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
-        "  - {use: discard}\n";
-    const char *dir = pipe_dir();
-    pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.a, x.b) end\n");
-    for (int i = 0; i < 5; i++) {
-        pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-        ck_assert_int_eq(r.outcome, GP_ERROR);
-        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s", r.errs.e[0].msg);
-    }
 }
 
 /* An error is told though warnings filled the table before it. */
@@ -218,8 +166,6 @@ TEST(test_early_end)
     ck_assert_uint_eq(r.account[2].out, 3000);
 }
 
-#define NAP "local t = os.clock() while os.clock() - t < 0.05 do end "
-
 /* E feeds two branches: one ends after 4 frames, before a stage in its middle has
  * worked off its own, the other after many. */
 static const char *const TWO_BRANCHES =
@@ -247,7 +193,6 @@ static pipe_result two_branches(const char *early, const char *late, const char 
     pipe_text(dir, "early.lua", early);
     pipe_text(dir, "late.lua", late);
     pipe_result r = pipe_run(dir, TWO_BRANCHES, on, sets, (gp_run_options){ 0 });
-    pipe_dir_remove(dir);
     return r;
 }
 
@@ -290,39 +235,6 @@ TEST(test_fails_after_the_end)
     }
 }
 
-/* Of several inputs the one that goes on is named, at the stage that reads it. */
-TEST(test_ends_of_three)
-{
-    static const char yaml[] =
-        "buffers: {a: {dtype: u8, shape: [4], depth: 2}, b: {dtype: u8, shape: [4]},\n"
-        "          c: {dtype: u8, shape: [4]}}\n"
-        "stages:\n"
-        "  - {name: A, use: generate, frames: 5, out: a}\n"
-        "  - {name: B, use: generate, frames: 10, out: b}\n"
-        "  - {name: C, use: lua, script: five.lua, in: [], out: c}\n"
-        "  - {name: J, use: lua, script: join.lua, in: {a: a, b: b, c: c}, out: j}\n"
-        "  - {use: discard}\n";
-    static const char segment[] =
-        "buffers: {a: {dtype: u8, shape: [4]}, b: {dtype: u8, shape: [4]}}\n"
-        "stages:\n"
-        "  - {name: A, use: generate, frames: 5, out: a}\n"
-        "  - {name: B, use: generate, frames: 10, out: b}\n"
-        "  - {name: D, use: discard, in: b}\n"
-        "  - {name: K, use: kernel, source: k.cu, grid: 1, args: [x, y, out], in: {x: a, y: b}, out: {out: o}}\n"
-        "  - {use: discard, in: o}\n";
-    const char *dir = pipe_dir();
-    pipe_text(dir, "five.lua", "function produce(f, y) if f.index == 5 then " NAP
-              "return false end y:fill(1) end\n");
-    pipe_text(dir, "join.lua", "function process(f, x, y) y:copy(x.a) end\n");
-    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const unsigned char *x,\n"
-              "    const unsigned char *y, unsigned char *o) { o[threadIdx.x % 4] = x[0] + y[0]; }\n");
-    for (int i = 0; i < 2; i++) {
-        pipe_result r = pipe_run(dir, i ? segment : yaml, on, NULL, (gp_run_options){ 0 });
-        ck_assert_int_eq(r.outcome, GP_ERROR);
-        first_error_has(&r.errs, i ? 6 : 7, "'a' ended after 5 frames, 'b' has more");
-    }
-}
-
 /* A stage with several workers fails while the others wait for input: the run
  * ends at once, not when the watchdog says so. */
 TEST(test_fails_while_waiting)
@@ -344,11 +256,10 @@ TEST(test_fails_while_waiting)
               "  if f.index == 5 then local t = os.clock() + 0.2 while os.clock() < t do end error('five') end\n"
               "  y:copy(x)\n"
               "end\n");
-    time_t start = time(NULL);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(r.outcome, GP_ERROR);
-    ck_assert_int_lt(time(NULL) - start, 10);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_msg(r.errs.failed == 1, "%s", r.errs.e[r.errs.n - 1].msg);
     ck_assert_uint_eq(r.account[0].out, 5);
     ck_assert_uint_eq(r.account[0].failed, 1);
 }

@@ -254,45 +254,6 @@ TEST(test_counts)
     }
 }
 
-/* fir over a stream cut anyhow is fir over the whole, with and without holes. */
-TEST(test_carried)
-{
-    static const char yaml[] =
-        "depth: 5\n"
-        "buffers: {x: {dtype: f32, shape: [8]}}\n"
-        "stages:\n"
-        "  - {use: read, path: in.npy, out: x}\n"
-        "  - {use: lua, script: drop.lua, out: y}\n"
-        "  - {use: fir, taps: [1, 2, 4], on_hole: reset}\n"
-        "  - {use: write, path: out.npy}\n";
-    const char *dir = pipe_dir();
-    enum { N = 8 * 30 };
-    pipe_npy(dir, "in.npy", N, 0, wave);
-    pipe_text(dir, "drop.lua", "function process(f, x, y) if f.index == 9 then return 'drop' end y:copy(x) end\n");
-    for (int splice = 0; splice < 2; splice++) {
-        const char *sets[] = { splice ? "stages.fir.on_hole=splice" : "stages.fir.on_hole=reset", NULL };
-        pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
-        size_t n;
-        OWNED char *out = pipe_read(dir, "out.npy", &n);
-        ck_assert_uint_eq(n, 128 + (N - 8) * 4);
-        float h1 = 0, h2 = 0;
-        for (int64_t i = 0, k = 0; i < N; i++) {
-            if (i / 8 == 9) {
-                if (!splice)
-                    h1 = h2 = 0;
-                continue;
-            }
-            float want = 1 * wave(i) + 2 * h1;
-            want = want + 4 * h2;
-            float got;
-            memcpy(&got, out + 128 + 4 * k++, 4);
-            ck_assert_msg(got == want, "splice %d, sample %lld: %g, not %g", splice, (long long)i,
-                          (double)got, (double)want);
-            h2 = h1, h1 = wave(i);
-        }
-    }
-}
-
 /* A frame without rows goes through device stages as one without rows, or as what is made of none: `none` bytes, which
  * are `byte`, beside `whole` of a frame of [16, 8]. */
 TEST(test_no_rows)

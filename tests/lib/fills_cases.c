@@ -7,7 +7,6 @@
 
 enum { FRAMES = 61, HIGH = 9, WIDE = 40, SIZE = HIGH * WIDE };
 
-
 /* ---- the kinds ------------------------------------------------------- */
 
 typedef struct opts { int64_t at_once, fails, drops, again, fewer; bool whole; } opts;
@@ -130,8 +129,7 @@ static void check(const char *dir, const char *what, uint64_t k, const opts *o, 
 {
     size_t bytes;
     int64_t dim[2];
-    char *name = format("out/%05d.raw", (int)k);
-    OWNED float *v = (float *)pipe_read(dir, name, &bytes);
+    OWNED float *v = (float *)pipe_read(dir, format("out/%05d.raw", (int)k), &bytes);
     ck_assert_msg((v != NULL) == there, "%s: frame %d %s", what, (int)k, there ? "is not there" : "is there");
     if (!v)
         return;
@@ -141,7 +139,7 @@ static void check(const char *dir, const char *what, uint64_t k, const opts *o, 
     ck_assert_msg(bytes == (size_t)(4 * dim[0] * dim[1]), "%s: frame %d has %zu bytes, not of %d x %d", what, (int)k, bytes,
                   (int)dim[0], (int)dim[1]);
     for (int64_t i = 0; i < dim[0] * dim[1]; i++)
-        ck_assert_msg(v[i] == 2 * value(k, i) + 1, "%s: element %d of frame %d is %g, not %g", what, (int)i, (int)k, v[i],
+        ck_each(v[i] == 2 * value(k, i) + 1, "%s: element %d of frame %d is %g, not %g", what, (int)i, (int)k, v[i],
                       2 * value(k, i) + 1);
 }
 
@@ -187,7 +185,6 @@ static void run_case(const opts *o, int knob, const char *put_keys, const char *
     ck_assert_msg(a.in == FRAMES && a.out == FRAMES - lost && a.failed + a.dropped == lost, "%s: %d in, %d out", yaml,
                   (int)a.in, (int)a.out);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 /* Frames of several shapes, and of one. */
@@ -210,8 +207,7 @@ TEST_LOOP(holes, 0, KNOBS * PUTS)
 /* Of frames of one shape, which have fewer rows, what is behind them is zero, on the device too. */
 TEST_LOOP(fewer_rows, 0, KNOBS * PUTS)
 {
-    char *keys = format("%s, fewer: 1", puts_[_i / KNOBS]);
-    run_case(&(opts){ .fewer = 1, .whole = true }, _i % KNOBS, keys, "");
+    run_case(&(opts){ .fewer = 1, .whole = true }, _i % KNOBS, format("%s, fewer: 1", puts_[_i / KNOBS]), "");
 }
 
 /* The error of the lowest frame ends the run: all before it comes out, and nothing behind it. */
@@ -244,7 +240,7 @@ TEST_LOOP(regrouped, 0, KNOBS)
     OWNED float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_msg(v && bytes == 4 * FRAMES * SIZE, "%zu bytes", bytes);
     for (int i = 0; i < FRAMES * SIZE; i++)
-        ck_assert_msg(v[i] == value((uint64_t)(i / SIZE), i % SIZE), "element %d", i);
+        ck_each(v[i] == value((uint64_t)(i / SIZE), i % SIZE), "element %d", i);
     gp_pipeline_destroy(p);
 }
 

@@ -30,11 +30,6 @@ void io_set_up_in_memory(void)
         unsetenv("TMPDIR");
 }
 
-void io_tear_down(void)
-{
-    pipe_dir_remove(io_dir);
-}
-
 char *io_at(const char *name)
 {
     return format("%s/%s", io_dir, name);
@@ -80,20 +75,27 @@ void io_told(const pipe_result *r, char path[PATH_MAX])
             strncat(path, r->errs.e[i].msg, PATH_MAX - 1 - strlen(path));
 }
 
-uint64_t io_runs(const char *yaml)
+pipe_result io_done(const char *yaml)
 {
     pipe_result r = io_go(yaml);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.failed, "%s\n%s", io_error(&r), yaml);
+    return r;
+}
+
+uint64_t io_runs(const char *yaml)
+{
+    pipe_result r = io_done(yaml);
     ck_assert_uint_eq(r.account[0].in, r.account[0].out);
     return r.account[0].out;
 }
 
-void io_fails(const char *yaml, int code, const char *text)
+pipe_result io_fails(const char *yaml, int code, const char *text)
 {
     pipe_result r = io_go(yaml);
     ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", yaml);
     ck_assert_msg(strstr(io_error(&r), text) != NULL, "'%s' is not in '%s'", text, io_error(&r));
     ck_assert_int_eq(gp_errs_exit(&r.errs), code);
+    return r;
 }
 
 /* ---- files ----------------------------------------------------------- */
@@ -153,11 +155,7 @@ int io_files(const char *sub)
 
 void io_stop_soon(gp_pipeline *p, void *level)
 {
-    gp_account a = { 0 };
-    while (a.out < 10) {
-        usleep(1000);
-        gp_accounts(p, &a, 1);
-    }
+    pipe_await_out(p, 10);
     gp_cancel(p, *(int *)level);
 }
 

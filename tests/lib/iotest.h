@@ -6,12 +6,11 @@
 #include "base/npy.h"
 #include "pipe.h"
 
-/* A checked fixture makes the folder of the test that runs, and removes it. */
+/* A checked fixture makes the folder of the test that runs. */
 extern const char *io_dir;
 extern char io_here[400];      /* where the test was started */
 void io_set_up(void);
 void io_set_up_in_memory(void);        /* where what is to be on disk is so at once */
-void io_tear_down(void);
 char *io_at(const char *name);                 /* its path there, a text of its own */
 /* How many files a folder in it has; 0 when it is not there. */
 int io_files(const char *sub);
@@ -25,10 +24,11 @@ pipe_result io_go_limited(const char *yaml, size_t bytes);
 const char *io_error(const pipe_result *r);            /* the first one's text */
 /* Where a run that failed says that it kept what it wrote. */
 void io_told(const pipe_result *r, char path[PATH_MAX]);
-/* Runs `yaml`; it must come to a good end. Returns how many frames did. */
+/* Runs `yaml`; it must come to a good end; io_runs: with all frames, of which it returns the number. */
+pipe_result io_done(const char *yaml);
 uint64_t io_runs(const char *yaml);
 /* Runs `yaml`; it must fail with this exit code and a message that has `text`. */
-void io_fails(const char *yaml, int code, const char *text);
+pipe_result io_fails(const char *yaml, int code, const char *text);
 
 /* For pipe_run_with(): cancels when ten frames came out; *level: how. */
 void io_stop_soon(gp_pipeline *p, void *level);

@@ -4,7 +4,6 @@
 #include "base/npy.h"
 #include "knobs_cases.h"
 
-
 enum { ROWS = 6, COLS = 8, FRAME = ROWS * COLS };
 
 const char knobs_yaml[] =
@@ -251,7 +250,6 @@ static made run(const char *const *set, int options)
         m.data[k] = pipe_read(dir, knobs_written[k], &m.n[k]);
         ck_assert_msg(m.data[k] && m.n[k], "no %s with %s", knobs_written[k], set[0] ? set[0] : "defaults");
     }
-    pipe_dir_remove(dir);
     return m;
 }
 

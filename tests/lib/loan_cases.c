@@ -250,10 +250,9 @@ static const struct { const char *shape; int64_t dim[2]; const char *error; } sh
 
 TEST_EACH(shapes_of_frames, shapes)
 {
-    char yaml[400];
     rig r;
     gp_loan l;
-    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: %s}}\nstages:\n  - {use: input, name: in, out: a}\n"
+    char *yaml = format("buffers: {a: {dtype: f32, shape: %s}}\nstages:\n  - {use: input, name: in, out: a}\n"
              "  - {use: output, name: out}\n", shapes[_i].shape);
     rig_start(&r, yaml);
     ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_OK);

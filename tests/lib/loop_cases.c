@@ -69,11 +69,11 @@ static void put_stages(text *t, const char *words, const char *carried, int i, c
     char copy[200], *more = copy;
     snprintf(copy, sizeof copy, "%s", words);
     for (char *statement; (statement = strsep(&more, ";"));) {
-        char out[8], op[8], in[2][8], name[2][24], own[16], out_name[16];
+        char out[8], op[8], in[2][8], name[2][24], own[16];
         int n = sscanf(statement, " %7s = %7s %7s %7s", out, op, in[0], in[1]) - 2;
         snprintf(own, sizeof own, "_%d", i);
         own[i < 0 ? 0 : strlen(own)] = 0;
-        snprintf(out_name, sizeof out_name, "%.8s%.7s", out, own);
+        char *out_name = format("%.8s%.7s", out, own);
         for (int k = 0; k < n; k++)
             if (i < 0 || !strcmp(in[k], "w") || !strcmp(in[k], "k") || (!i && !strcmp(in[k], "x")))
                 snprintf(name[k], sizeof name[k], "%.8s", in[k]);
@@ -379,7 +379,6 @@ TEST_THIN(heat_as_numpy, 2 * 3 * KNOBS, 1)
         "%s  - {use: compare, in: end, file: %s/heat_%d.npy, rel: 1e-6}\n", ref, n, _i < 3 * KNOBS ? heat_kernel : heat_expr,
         ref, n);
     pipe_result r = cases_run(dir, t.s, _i % KNOBS);
-    pipe_dir_remove(dir);
     pipe_no_errors(&r, t.s);
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].out, 1);

@@ -84,7 +84,6 @@ void rig_free(rig *r)
     gp_filetable_free(r->files);
     gp_registry_destroy(r->registry);
     gp_arena_free(&r->arena);
-    pipe_dir_remove(r->dir);
     free(r);
 }
 

@@ -2,7 +2,6 @@
  * for a script, for a stage that runs once, and for what is carried. */
 #include "cases.h"
 
-
 enum { ROWS = 4096, COLS = 48, FRAMES = 19, PLACES = 37 };
 
 static const char yaml[] =
@@ -81,10 +80,9 @@ TEST_SOME(same_numbers, SETTINGS, 5, 1)
     ck_assert_uint_eq(n, FRAMES * PLACES * COLS * sizeof *out);
     for (int64_t i = 0; i < FRAMES * PLACES * COLS; i++) {
         float t = table_at((int64_t)at[i / COLS] * COLS + i % COLS);
-        ck_assert_msg(out[i] == 2 * t + first_at(i % COLS) + t - table_at(2), "element %lld is %g", (long long)i,
+        ck_each(out[i] == 2 * t + first_at(i % COLS) + t - table_at(2), "element %lld is %g", (long long)i,
                       (double)out[i]);
     }
-    pipe_dir_remove(dir);
 }
 
 /* The first frame of what is carried. */
@@ -105,7 +103,6 @@ TEST(carried)
         sum[i] = first_at(i);
     for (int i = 0; i < 5 * COLS; i++)
         ck_assert_float_eq(out[i], sum[i % COLS] += (float)i + first_at(i % COLS));
-    pipe_dir_remove(dir);
 }
 
 /* Slots of what is put together from several frames, taken apart, carried, and in segments of their own. */
@@ -114,13 +111,11 @@ static const char *const regroups[] = { "memory: device", "memory: managed" };
 TEST_LOOP(regrouped, 0, 2)
 {
     const char *dir = pipe_dir(), *devices[] = { on, "cpu:0-1" };
-    char text[1200];
     size_t n, m;
     unsigned char *bytes[2];
     bool several = !strcmp(on, "cpu");
     for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text,
-                 "depth: 6\nbuffers:\n  w: {dtype: f32, shape: [40]}\n  x: {%s}\n  g: {%s}\n  s: {%s}\n"
+        char *text = format("depth: 6\nbuffers:\n  w: {dtype: f32, shape: [40]}\n  x: {%s}\n  g: {%s}\n  s: {%s}\n"
                  "  v: {like: w, %s}\n  u: {carry: v}\nstages:\n"
                  "  - {use: generate, pattern: ramp, frames: 43, out: w}\n  - {use: scale, a: 3, out: x}\n"
                  "  - {use: group, frames: 4, tail: keep, in: x, out: g}\n  - {use: scale, a: 2, out: d}\n"
@@ -134,7 +129,6 @@ TEST_LOOP(regrouped, 0, 2)
     ck_assert_uint_eq(n, m);
     ck_assert_int_eq(memcmp(bytes[0], bytes[1], n), 0);
     free(bytes[0]), free(bytes[1]);
-    pipe_dir_remove(dir);
 }
 
 CASES_SUITE(managed, NULL, NULL, 0, 1)

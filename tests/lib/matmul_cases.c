@@ -2,7 +2,6 @@
 #include "iotest.h"
 #include "cases.h"
 
-
 static const char *const knobs[] = {
     "depth: 1\n", "", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 8\nstreams: 8\n",
     "depth: 5\nlaunch: stream\nsync: block\n", "depth: 32\nbatch: 32\n", "depth: 32\nbatch: 8\nlaunch: stream\n",
@@ -44,4 +43,4 @@ TEST_LOOP(same_bytes, 0, 3)
     }
 }
 
-CASES_SUITE(matmul, io_set_up, io_tear_down, 120, 1)
+CASES_SUITE(matmul, io_set_up, NULL, 120, 1)

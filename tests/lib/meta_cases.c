@@ -5,7 +5,6 @@
  * drops frames of which `drop` is a divisor. */
 #include "meta_cases.h"
 
-
 void meta_put_scripts(const char *dir)
 {
     pipe_text(dir, "mark.lua", "local p\nfunction init(stage) p = stage.params end\n"
@@ -133,7 +132,6 @@ TEST_THIN(arrives, CASES, 1)
         pipe_npy(dir, "rows.npy", 5, 4, counted);
         pipe_done(dir, yaml_of(&a, _i), on, settings[k], (gp_run_options){ .poison = k & 1 });
         meta_is(dir, "told.csv", cases[_i].want, cases[_i].what);
-        pipe_dir_remove(dir);
     }
     gp_arena_free(&a);
 }
@@ -153,7 +151,6 @@ TEST_THIN(pauses, CASES, 1)
         pipe_result r = pipe_run_paused(dir, yaml_of(&a, _i), on, sets, ats, 2, (gp_run_options){ 0 }, &parts);
         pipe_no_errors(&r, cases[_i].what);
         meta_is(dir, "told.csv", cases[_i].want, cases[_i].what);
-        pipe_dir_remove(dir);
     }
     gp_arena_free(&a);
 }

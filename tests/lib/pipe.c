@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include "base/why.h"
 #include "base/npy.h"
 #include "pipe.h"
 
@@ -25,10 +26,23 @@ void pipe_dir_remove(const char *dir)
     free(gone);
 }
 
+static const folder *older;            /* than the test that runs */
+
 static void remove_all(void)
 {
-    while (folders && folders->of == getpid())
+    while (folders && folders != older && folders->of == getpid())
         pipe_dir_remove(folders->path);
+}
+
+void pipe_dirs_begin(void)
+{
+    older = folders;
+}
+
+void pipe_dirs_end(void)
+{
+    remove_all();
+    older = NULL;
 }
 
 const char *pipe_dir(void)
@@ -62,8 +76,7 @@ void pipe_text(const char *dir, const char *name, const char *text)
 
 char *pipe_read(const char *dir, const char *name, size_t *bytes)
 {
-    char *path = format("%s/%s", dir, name);
-    FILE *f = fopen(path, "rb");
+    FILE *f = fopen(format("%s/%s", dir, name), "rb");
     if (!f)
         return NULL;
     fseek(f, 0, SEEK_END);
@@ -76,6 +89,18 @@ char *pipe_read(const char *dir, const char *name, size_t *bytes)
     return data;
 }
 
+gp_type pipe_npy_type(const char *dir, const char *name)
+{
+    size_t n = 0, head = 0;
+    gp_type t = { 0 };
+    bool columns;
+    char why[GP_WHY] = " is not there";
+    OWNED char *file = pipe_read(dir, name, &n);
+    ck_assert_msg(file && gp_npy_parse(file, n, &t, &head, &columns, why), "'%s'%s", name, why);
+    ck_assert_msg(head + gp_bytes(&t) == n, "'%s' has %zu bytes, not %zu", name, n, head + gp_bytes(&t));
+    return t;
+}
+
 void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, float (*value)(int64_t))
 {
     gp_type t = { .dtype = GP_F32, .ndim = cols ? 2 : 1, .dim = { rows, cols } };
@@ -83,7 +108,7 @@ void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, flo
     OWNED char *data = malloc(GP_NPY_HEADER_MAX + 4 * n);
     size_t head = gp_npy_header(&t, data, GP_NPY_HEADER_MAX);
     for (size_t i = 0; i < n; i++) {
-        float v = value((int64_t)i);
+        float v = value ? value((int64_t)i) : 0;
         memcpy(data + head + 4 * i, &v, 4);
     }
     pipe_file(dir, name, data, head + 4 * n);
@@ -229,6 +254,13 @@ void pipe_no_errors(const pipe_result *r, const char *what)
     ck_assert_msg(!r->errs.failed, "%s: %s", what, r->errs.n ? r->errs.e[0].msg : "?");
 }
 
+void pipe_ends(const pipe_result *r, const char *says)
+{
+    const char *said = pipe_said(&r->errs);
+    ck_assert_msg(says ? r->outcome == GP_ERROR && strstr(said, says) : r->outcome == GP_DONE && !r->errs.failed,
+                  "outcome %d: %s, not '%s'", (int)r->outcome, said, says ? says : "");
+}
+
 pipe_result pipe_done(const char *dir, const char *yaml, const char *device,
                       const char *const *sets, gp_run_options options)
 {
@@ -248,6 +280,12 @@ typedef struct pausing {
     gp_run_options options;
     gp_errs errs;
 } pausing;
+
+void pipe_await_out(const gp_pipeline *p, uint64_t frames)
+{
+    for (gp_account a = { 0 }; gp_accounts(p, &a, 1) < 1 || a.out < frames; nap())         /* none: it is being set up */
+        ;
+}
 
 unsigned long long pipe_frames_in(const gp_pipeline *p)
 {

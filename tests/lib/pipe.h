@@ -14,15 +14,19 @@ typedef struct pipe_result {
     gp_account account[PIPE_SOURCES]; int naccounts;
 } pipe_result;
 
-/* A new folder for a test's files, which is removed when the test's process ends, or before. */
+/* A new folder for a test's files, which is removed behind the test (a fixture of suite_make and cases_add), or before. */
 const char *pipe_dir(void);
 void pipe_dir_remove(const char *dir);
+void pipe_dirs_begin(void);
+void pipe_dirs_end(void);
 /* Writes a file into it. */
 void pipe_file(const char *dir, const char *name, const void *data, size_t bytes);
 void pipe_text(const char *dir, const char *name, const char *text);
 /* Reads one: malloc'd, a NUL behind; NULL if it is not there. */
 char *pipe_read(const char *dir, const char *name, size_t *bytes);
-/* A float .npy of shape [rows, cols], or [rows] with cols 0; element i is value(i). */
+/* What a .npy is, which has to be there and to be whole. */
+gp_type pipe_npy_type(const char *dir, const char *name);
+/* A float .npy of shape [rows, cols], or [rows] with cols 0; element i is value(i), 0 without one. */
 void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, float (*value)(int64_t));
 
 /* The kinds that pipelines have from now on beside those of gpipe; no pipeline is left. */
@@ -34,6 +38,8 @@ gp_pipeline *pipe_compile(const char *dir, const char *yaml, gp_config c, gp_err
 gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c);
 /* `text` with `to` in place of the first `from`. */
 char *pipe_edited(const char *text, const char *from, const char *to);
+/* Returns once so many frames of its first source came out. */
+void pipe_await_out(const gp_pipeline *p, uint64_t frames);
 /* How many frames its sources have made. */
 unsigned long long pipe_frames_in(const gp_pipeline *p);
 
@@ -62,6 +68,8 @@ pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *devic
 
 /* Fails the test, which says `what` it ran, when there were errors. */
 void pipe_no_errors(const pipe_result *r, const char *what);
+/* The run came to a good end, or, with `says`, failed with a first error that has this text. */
+void pipe_ends(const pipe_result *r, const char *says);
 /* pipe_run() to a good end: done, and without errors. */
 pipe_result pipe_done(const char *dir, const char *yaml, const char *device,
                       const char *const *sets, gp_run_options options);

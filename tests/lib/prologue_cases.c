@@ -78,11 +78,11 @@ TEST(borders)
 {
     static const char *const says[] = { "", ", on: device", ", on: host" };
     const char *dir = pipe_dir();
-    char yaml[600], *out[3];
+    char *out[3];
     size_t n[3];
     put_numbers(dir, GP_F64);
     for (int i = 0; i < 3; i++) {
-        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f64, shape: [50]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
+        char *yaml = format("buffers: {x: {dtype: f64, shape: [50]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
                  "  - {use: cast, dtype: f32%s}\n  - {use: scale, a: 3}\n  - {use: cumsum}\n  - {use: cast, dtype: f64%s}\n"
                  "  - {use: write, path: out.raw, durable: none}\n", says[i], says[i]);
         out[i] = run(dir, yaml, &n[i]);

@@ -22,7 +22,6 @@ TEST_LOOP(partial_in_a_group, 0, 6)
                         "  - %s\n  - {use: write, path: out.raw, durable: none}\n", _i % 2 ? "  - {use: scale}\n" : "",
                         with[_i / 2]);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_dir_remove(dir);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(r.errs.e[0].msg, "takes whole frames, and frame 9 of '") != NULL
                   && strstr(r.errs.e[0].msg, "' has 3 of 4 rows") != NULL, "%s", r.errs.e[0].msg);
@@ -144,7 +143,6 @@ TEST_THIN(any_sinks, 6 * sizeof graphs / sizeof *graphs, 1)
         snprintf(yaml + strlen(yaml), 100, "  - {name: second, use: generate, in: [], frames: %d, out: b}\n", graphs[c].other);
     strcat(yaml, graphs[c].stages);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
-    pipe_dir_remove(dir);
     ck_assert_msg(r.compiled, "%s: %s", graphs[c].what, pipe_said(&r.errs));
     ck_assert_int_eq(r.outcome, graphs[c].msg ? GP_ERROR : GP_DONE);
     if (graphs[c].msg)
@@ -203,7 +201,6 @@ TEST_THIN(rest_on_both_sides, QUARTERS * QUARTERS, 1)
     add_stages(yaml, quarters[_i % QUARTERS], "y", "gy");
     strcat(yaml, "  - {use: lua, script: meet.lua, in: {x: gx, y: gy}, out: []}\n");
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
-    pipe_dir_remove(dir);
     ck_assert_msg(r.compiled && r.outcome == GP_DONE, "%s\n%s", pipe_said(&r.errs), yaml);
     ck_assert_msg(r.account[0].out == (uint64_t)from && r.account[1].out <= 12 && !r.account[0].cancelled
                   && !r.account[1].cancelled, "%d and %d out\n%s", (int)r.account[0].out, (int)r.account[1].out, yaml);
@@ -257,7 +254,6 @@ TEST_THIN(kept_numbers, 6 * sizeof kept / sizeof *kept, 1)
              "  - {use: group, frames: %d, out: g}\n%s  - {use: lua, script: meet.lua, in: {x: x, y: y}, out: []}\n",
              knob_of(_i), strstr(kept[c].stages, "out: h") ? ", h: {like: g}" : "", all, kept[c].by, kept[c].stages);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
-    pipe_dir_remove(dir);
     pipe_no_errors(&r, yaml);
     ck_assert_msg(r.outcome == GP_DONE && r.account[0].out == (uint64_t)there, "%s: %d of %d frames, of\n%s",
                   kept[c].what, (int)r.account[0].out, there, yaml);
@@ -284,19 +280,17 @@ TEST_LOOP(absent_rows, 0, 2 * sizeof absent / sizeof *absent)
 {
     const char *dir = pipe_dir();
     unsigned c = (unsigned)_i / 2;
-    char yaml[1200];
     static const float rows[20];
     pipe_file(dir, "a.raw", rows, sizeof rows);
     pipe_file(dir, "b.raw", rows, sizeof rows - sizeof *rows);
     pipe_text(dir, "left.lua", "function process(frame, x, y) y:copy(x.x) end\n");
     pipe_text(dir, "none.lua", "function process(frame, x) end\n");
-    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: [2, 1]}, b: {dtype: f32, shape: [2, 1]}%s}\nstages:\n"
+    char *yaml = format("buffers: {a: {dtype: f32, shape: [2, 1]}, b: {dtype: f32, shape: [2, 1]}%s}\nstages:\n"
              "  - {use: read, path: a.raw, out: a}\n  - {name: other, use: read, path: b.raw, out: b}\n"
              "  - {use: split, in: a, out: s}\n  - {name: split2, use: split, in: b, out: t}\n%s"
              "  - {name: s_too, use: discard, in: s}\n  - {name: t_too, use: discard, in: t}\n",
              strstr(absent[c].stages, "before") ? ", sum: {like: t}, before: {carry: sum}" : "", absent[c].stages);
     pipe_result r = pipe_done(dir, yaml, _i % 2 ? "cpu:0-1" : on, NULL, (gp_run_options){ 0 });
-    pipe_dir_remove(dir);
     ck_assert_msg(r.account[0].out == absent[c].a && r.account[0].dropped == 10 - absent[c].a
                   && r.account[1].out == absent[c].b && r.account[1].dropped == 10 - absent[c].b,
                   "%s: %d and %d out of 10, of\n%s", absent[c].what, (int)r.account[0].out, (int)r.account[1].out,
@@ -421,7 +415,6 @@ TEST_THIN(unknown_numbers, 6 * sizeof unknown / sizeof *unknown, 1)
         unknown[_i / 6].stages);
     const char *sets[] = { strstr(yaml, "matmul") ? "launch=graph" : NULL, NULL };     /* persistent: no library */
     pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ .poison = _i % 2 });
-    pipe_dir_remove(dir);
     const char *msg = unknown[_i / 6].msg, *said = pipe_said(&r.errs);
     ck_assert_msg(r.compiled && r.outcome == (msg ? GP_ERROR : GP_DONE) && (!msg || strstr(said, msg)), "%s: %s",
                   unknown[_i / 6].what, said);
@@ -452,7 +445,6 @@ TEST(mixes_as_numpy)
     }
     ck_assert_int_gt(n, 40);
     fclose(list);
-    pipe_dir_remove(dir);
 }
 
 CASES_SUITE(regroup, NULL, NULL, 0, cases_every(7, 1, 1))

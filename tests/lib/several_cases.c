@@ -5,7 +5,6 @@
 #include "reportrig.h"
 #include "run/run.h"
 
-
 enum { FRAMES = 40, ELEMENTS = 4096, BYTES = 4 * ELEMENTS };
 
 /* Frames take turns on both devices, then all go to the second; the host reads both buffers. */
@@ -142,7 +141,6 @@ TEST_LOOP(only_what_is_used, 0, 3)
     pipe_result r = pipe_run_then(dir, text, both, NULL, (gp_run_options){ .timed = true }, look, opened);
     ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
     ck_assert(opened[0] == cases[_i].opened[0] && opened[1] == cases[_i].opened[1]);
-    pipe_dir_remove(dir);
 }
 
 /* ---- frames that are not whole ----------------------------------------- */
@@ -168,7 +166,6 @@ static char *made(const char *stages, const char *first, int second, const char 
     ck_assert_msg(r.outcome == GP_DONE, "%s\n%s", pipe_said(&r.errs), text);
     char *got = pipe_read(dir, "out.raw", bytes);
     ck_assert_msg(got && *bytes, "%s", text);
-    pipe_dir_remove(dir);
     return got;
 }
 

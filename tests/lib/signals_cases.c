@@ -3,7 +3,6 @@
  * compute, stages_cases.c compares with SciPy. */
 #include "cases.h"
 
-
 enum { SAMPLES = 1007, ALL = 1200, FRAME = 60, LOST = 5, SIZES = 4 };
 
 static const int sizes[SIZES] = { ALL, 300, FRAME, 120 };        /* the first is a frame for all */
@@ -42,8 +41,7 @@ static void same(const char *a, size_t na, const char *b, size_t nb, int stage, 
 {
     ck_assert_msg(na == nb, "%s, frames of %d, %s: %zu bytes, not %zu", stages[stage].stage, rows, settings, na, nb);
     for (size_t i = 0; i < na; i++)
-        ck_assert_msg(a[i] == b[i], "%s, frames of %d, %s: byte %zu of %zu", stages[stage].stage, rows, settings, i,
-                      na);
+        ck_each(a[i] == b[i], "%s, frames of %d, %s: byte %zu of %zu", stages[stage].stage, rows, settings, i, na);
 }
 
 TEST_LOOP(test_cut, 0, STAGES)

@@ -60,8 +60,7 @@ static char *trim(char *s)
 
 static array reference(const char *name)
 {
-    char *path = format("tests/ref/%s.npy", name);
-    return array_load(path);
+    return array_load(format("tests/ref/%s.npy", name));
 }
 
 static void release(stage_case *c)
@@ -377,8 +376,7 @@ TEST(test_cast_all)
                 store(&in, i, i < SPECIAL ? special[i] : -special[i - SPECIAL]);
             for (int i = 0; i < N; i++)
                 store(&want, i, value(&in, i));
-            char *options = format("dtype: %s", gp_dtype_name((gp_dtype)to));
-            array got = trial_once(dev, "cast", options, &in, 1);
+            array got = trial_once(dev, "cast", format("dtype: %s", gp_dtype_name((gp_dtype)to)), &in, 1);
             SAME(got, want, 0, "%s to %s", gp_dtype_name((gp_dtype)from), gp_dtype_name((gp_dtype)to));
             array_free(&in);
             array_free(&want);

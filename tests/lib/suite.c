@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <sys/resource.h>
 #include "every.h"
+#include "pipe.h"
 #include "suite.h"
 
 char *format(const char *fmt, ...)
@@ -23,6 +24,11 @@ char *format(const char *fmt, ...)
     k->before = kept, kept = k;
     pthread_mutex_unlock(&mutex);
     return k->text;
+}
+
+void nap(void)
+{
+    usleep(1000);
 }
 
 void suite_free(void *variable)
@@ -85,6 +91,7 @@ static TCase *add_case(Suite *s, const char *name, SFun up, SFun down, double se
     TCase *tc = tcase_create(name);
     if (seconds > 0)
         tcase_set_timeout(tc, seconds);
+    tcase_add_checked_fixture(tc, pipe_dirs_begin, pipe_dirs_end);     /* this one ends behind the other */
     tcase_add_checked_fixture(tc, up, down);
     suite_add_tcase(s, tc);
     return tc;

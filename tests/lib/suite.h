@@ -31,6 +31,11 @@ typedef struct suite_item {
 
 /* printf into a text of its own, which stays until the process ends. */
 char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* As ck_assert_msg, in loops over many elements: that notes each time where it is, which takes longer than what is
+ * tested. */
+#define ck_each(ok, ...) do { if (!(ok)) ck_abort_msg(__VA_ARGS__); } while (0)
+/* A millisecond, between two looks at what is waited for. */
+void nap(void);
 /* Memory that is freed where the variable ends: OWNED char *text = pipe_read(dir, "out.csv", &n); */
 #define OWNED __attribute__((cleanup(suite_free)))
 void suite_free(void *variable);

@@ -1,7 +1,6 @@
 /* tap_cases.c - frames that are looked at while a run goes on (gp_tap_begin). The test pushes each frame, so that it knows
  * which one a tap that waits must see. */
 #include <pthread.h>
-#include <unistd.h>
 #include "cases.h"
 
 static const char *dir;

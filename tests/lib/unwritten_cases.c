@@ -1,7 +1,6 @@
 /* unwritten_cases.c - what a kernel leaves unwritten is told of the first frames, however it is launched. */
 #include "cases.h"
 
-
 /* body: with x and y of the frame [h, w], else [48, 64]. msg: NULL where all is well. */
 static const struct { const char *dtype, *c, *body, *stage, *top, *msg; int h, w; } cases[] = {
     { "f32", "float", "if (x < h && y < w) out[x * w + y] = in[x * w + y];", "", "",      /* other axes than the grid's */
@@ -83,7 +82,6 @@ TEST_SOME(unwritten, sizeof cases / sizeof *cases, 4, 1)
     const char *dir = pipe_dir();
     pipe_result r;
     OWNED char *made = run_in(dir, _i, (gp_run_options){ .poison = false }, &r);
-    pipe_dir_remove(dir);
     ck_assert_msg(r.compiled, "%d: %s", _i, r.errs.e[0].msg);
     if (cases[_i].msg) {
         ck_assert_msg(r.outcome == GP_ERROR, "%d is done", _i);
@@ -112,7 +110,6 @@ TEST_SOME(first_whole_frame_comes_late, 7, 3, 1)
         "  - {use: write, path: out.raw}\n", _i + 1);
     pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = false });
     OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
-    pipe_dir_remove(dir);
     ck_assert_uint_eq(n, (3 * 8 + 6 * 32) * sizeof *out);
     for (int i = 0, at = 0; i < 12; i++)
         for (int k = 0; k < (i >= 6 ? 32 : i % 2 ? 8 : 0); k++, at++)
@@ -166,7 +163,6 @@ TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 4, 1)
     setenv("XDG_CACHE_HOME", dir, 1);
     OWNED char *made = run_shaped(dir, _i, false, &r, &n);
     OWNED char *same = shaped[_i].msg ? NULL : run_shaped(dir, _i, true, &as_zero, &nzero);
-    pipe_dir_remove(dir);
     if (shaped[_i].msg) {
         ck_assert_msg(r.outcome == GP_ERROR, "%d is done: %s", _i, r.errs.e[0].msg);
         ck_assert_msg(strstr(r.errs.e[0].msg, shaped[_i].msg) != NULL, "%d: %s", _i, r.errs.e[0].msg);

@@ -96,7 +96,6 @@ void verdict_up(void)
 void verdict_down(void)
 {
     gp_arena_free(&verdict_arena);
-    pipe_dir_remove(dir);
 }
 
 gp_pipeline *verdict_compile_for(const char *yaml, const char *set, int ndevices, int ranks, gp_errs *errs)
