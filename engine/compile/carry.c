@@ -10,8 +10,6 @@
 #include "base/num.h"
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 static const gp_port in[] = {
     { "in", GP_ACCEPT_ANY, .help = "frames" },
     { "init", GP_ACCEPT_ANY, .help = "what is there before the first" },

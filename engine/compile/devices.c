@@ -3,8 +3,6 @@
 #include "base/plural.h"
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* Names as written: "cuda", "cuda:1", "cuda:0-3", "cpu:2". */
 typedef struct gp_named { bool pretend; int64_t first, last; } gp_named;
 

@@ -7,8 +7,6 @@
 #include <string.h>
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- inputs ---------------------------------------------------------- */
 
 static const gp_port *port_of(const gp_port *ports, int p)

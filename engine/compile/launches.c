@@ -99,10 +99,7 @@ static bool may_fill(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 /* How many frames of a period a segment copies that way: none where they come once, at the end. */
 static size_t copies(const gp_scheduling *w, const gp_segment *s, gp_task_kind way)
 {
-    int at = 0;
-    while (w->p->task[s->task[at]].stage < 0)
-        at++;
-    int v = w->p->task[s->task[at]].stage;
+    int v = gp_segment_first(w->p, (int)(s - w->p->segment));
     const gp_stage *st = &w->g->stage[v];
     if (w->late[v])
         return 0;
@@ -136,13 +133,9 @@ bool gp_set_launches(gp_scheduling *w, gp_errs *errs)
         s->batch = gp_segment_batch(p, s, w->g->batch);
         s->sparse = is_sparse(p, s);
         if (s->ntasks > GP_REC_ITEMS) {
-            int v = -1;
-            for (int i = 0; v < 0; i++)
-                v = p->task[s->task[i]].stage;
-            ok = gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,
-                         "stage '%s' begins a segment of %d tasks, a launch takes at most %d; put "
-                         "a host stage between, such as 'lua'", w->g->stage[v].name, s->ntasks,
-                         (int)GP_REC_ITEMS);
+            const gp_stage *first = &w->g->stage[gp_segment_first(p, k)];
+            ok = gp_fail(errs, GP_E_SPEC, first->at, "stage '%s' begins a segment of %d tasks, a launch takes at most %d; "
+                         "put a host stage between, such as 'lua'", first->name, s->ntasks, (int)GP_REC_ITEMS);
         }
     }
     return ok;

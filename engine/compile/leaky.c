@@ -6,8 +6,6 @@
 #include <string.h>
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 static bool shape(gp_shape *s)
 {
     s->out[0] = s->in[0];

@@ -72,17 +72,6 @@ static void warn(linting *l, gp_loc at, const char *fmt, ...)
     gp_fail(l->errs, GP_E_WARN, at, "%s; %s (lint: %s)", what, l->lint->edit, l->lint->name);
 }
 
-/* The stage that an actor is, or the first of its segment. */
-static const gp_stage *stage_of(const linting *l, int actor)
-{
-    gp_actor q = l->p->actor[actor];
-    const gp_segment *s = q.kind == GP_ACTOR_HOST ? NULL : &l->p->segment[q.segment];
-    int v = q.stage;
-    for (int i = 0; v < 0 && i < s->ntasks; i++)
-        v = l->p->task[s->task[i]].stage;
-    return &l->g->stage[v];
-}
-
 /* ---- the lints ------------------------------------------------------- */
 
 /* Stages of one cycle take turns at any depth. */
@@ -93,15 +82,15 @@ static void lint_depth(linting *l)
         int c = 0;
         if (r->segment >= 0 || r->depth > 1)
             continue;
-        const gp_stage *from = stage_of(l, r->producer);
-        while (c < r->nconsumers && from->cycle && stage_of(l, r->consumer[c])->cycle == from->cycle)
+        const gp_stage *from = gp_actor_first(l->p, r->producer);
+        while (c < r->nconsumers && from->cycle && gp_actor_first(l->p, r->consumer[c])->cycle == from->cycle)
             c++;
         if (c == r->nconsumers)
             continue;
         const gp_buffer *b = &l->g->buffer[r->buffer];
         gp_loc at = b->depth_said ? b->depth_at : gp_node_at(l->root, "depth", b->at);
         warn(l, at, "buffer '%s' has depth 1, so stages '%s' and '%s' take turns", b->name, from->name,
-             stage_of(l, r->consumer[c])->name);
+             gp_actor_first(l->p, r->consumer[c])->name);
     }
 }
 

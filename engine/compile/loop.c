@@ -8,8 +8,6 @@
 #include "compile/resolve.h"
 #include "compile/steps.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- names ----------------------------------------------------------- */
 
 static int find(const gp_resolving *r, const char *name)

@@ -61,6 +61,20 @@ const char *gp_const_text(const gp_buffer *b, char buf[32])
     return b->maker.stage >= 0 ? "computed once" : b->path ? b->path : b->numbers ? buf : gp_num_text(&b->value, buf);
 }
 
+int gp_segment_first(const gp_plan *p, int segment)
+{
+    const int *task = p->segment[segment].task;
+    while (p->task[*task].stage < 0)
+        task++;
+    return p->task[*task].stage;
+}
+
+const gp_stage *gp_actor_first(const gp_plan *p, int actor)
+{
+    const gp_actor *q = &p->actor[actor];
+    return &p->graph->stage[q->kind == GP_ACTOR_HOST ? q->stage : gp_segment_first(p, q->segment)];
+}
+
 bool *gp_late_stages(gp_arena *a, const gp_graph *g)
 {
     bool *late = GP_NEW(a, bool, g->nstages);

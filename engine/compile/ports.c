@@ -3,8 +3,6 @@
 #include "base/plural.h"
 #include "compile/wire.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- ports ----------------------------------------------------------- */
 
 /* One entry of `in` or `out`; port NULL: by position. */

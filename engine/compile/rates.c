@@ -8,8 +8,6 @@
 #include "compile/firing.h"
 #include "compile/resolve.h"
 
-#define AT(at, ...) gp_fail(w->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 enum { RATE_MAX = 1 << 20 };
 
 typedef struct ratio { int64_t num, den; } ratio;
@@ -65,7 +63,7 @@ static int find(rating *w, int v, ratio *r)
 
 static bool too_far(rating *w, const gp_stage *st)
 {
-    return AT(st->at, "stage '%s' makes more than %d frames for each frame of its sources, or one for more than "
+    return AT(w, st->at, "stage '%s' makes more than %d frames for each frame of its sources, or one for more than "
               "that; regroup by smaller numbers on the way to it", st->name, RATE_MAX);
 }
 
@@ -79,17 +77,17 @@ static const char *read_at(const rating *w, const gp_stage *st, int p)
 static bool differ(rating *w, const gp_stage *st, int first, int port, ratio much)
 {
     if (first < 0)                     /* what it reads is of that component already, by what is carried */
-        return AT(st->at, "stage '%s' is on a cycle through a carried buffer, around which the number of frames "
+        return AT(w, st->at, "stage '%s' is on a cycle through a carried buffer, around which the number of frames "
                   "changes; it must come back the same: take the stages that regroup out of the cycle", st->name);
     const char *a = read_at(w, st, first), *b = read_at(w, st, port);
     const char *fast = much.num < much.den ? a : b, *slow = much.num < much.den ? b : a;
     int64_t many = much.num < much.den ? much.den : much.num, few = much.num < much.den ? much.num : much.den;
     if (few == 1)
-        return AT(gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
+        return AT(w, gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
                   "a frame of '%s' there are %lld of '%s'; put {use: group, frames: %lld} after '%s', or {use: hold, "
                   "frames: %lld} after '%s'", st->name, a, b, slow, (long long)many, fast, (long long)many, fast,
                   (long long)many, slow);
-    return AT(gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
+    return AT(w, gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
               "%lld frames of '%s' there are %lld of '%s'; bring them together with group, split, decimate or hold",
               st->name, a, b, (long long)few, slow, (long long)many, fast);
 }
@@ -254,7 +252,7 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
         is_late = both(x->late + from, x->now + other, x->words);
         found = is_late || both(x->now + from, x->late + other, x->words);
     }
-    return AT(in ? in->at : st->at, "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
+    return AT(w, in ? in->at : st->at, "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
               "set the option 'frames' of the stage that makes one frame of all", st->name, read_at(w, st, at[is_late]),
               read_at(w, st, at[!is_late]), read_at(w, st, at[is_late]));
 }
@@ -353,7 +351,7 @@ static bool check_fills(rating *w, gp_arena *a)
         if (!none || there <= 0)
             continue;
         const gp_node *frames = gp_node_get(st->node, "frames");
-        return AT(frames ? frames->at : st->at, "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
+        return AT(w, frames ? frames->at : st->at, "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
                   "is whole, and there are only %lld; lower 'frames', or leave out '%s: drop'", st->name,
                   (long long)takes, read_at(w, st, port), (long long)there, r->drop_partial ? "partial" : "tail");
     }

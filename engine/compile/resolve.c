@@ -7,8 +7,6 @@
 #include "compile/expr.h"
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- names ----------------------------------------------------------- */
 
 bool gp_is_label(const char *s)

@@ -29,6 +29,9 @@
 #include "compile/keys.h"
 #include "base/table.h"
 
+/* A mistake in the file, at a place of it; false. */
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
 /* ---- names ----------------------------------------------------------- */
 
 enum { GP_VARS_DEEPEST = 64 };

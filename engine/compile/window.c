@@ -7,8 +7,6 @@
 #include <string.h>
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 struct opts {
     int64_t frames;
     bool drop;                 /* those with fewer rows */

@@ -7,8 +7,6 @@
 #include "compile/registry.h"
 #include "compile/wire.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- stages: the keys that all have ---------------------------------- */
 
 bool gp_is_stage_key(const char *s)
