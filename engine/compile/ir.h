@@ -183,10 +183,8 @@ typedef struct gp_stage {
     int *in, *out;             /* buffers, in port order; -1: optional, absent */
     const char **in_name, **out_name;
     int nin, nout;
-    bool device;               /* record() runs, not run(); */
-    bool on_said;              /* ... and the file says where it runs */
-    int placed;                /* ... on this one of gp_graph.device only; -1: on all lanes */
-    gp_loc placed_at;          /* where the file says that */
+    bool device;               /* record() runs, not run() */
+    int placed;                /* then on this one of gp_graph.device only; -1: on all lanes */
     gp_priority priority;
     bool priority_said;        /* ... in the file, for this stage */
     size_t spares;             /* bytes of a frame that do not cross since it runs on the host, see borders.c */
@@ -201,7 +199,6 @@ typedef struct gp_stage {
     gp_on_error on_error;      /* host */
     int64_t max_dropped;       /* frames that it may drop because they failed; or */
     double max_part;           /* ... of those that it took up, the part that may be; each -1: any */
-    gp_loc max_at;
     bool variables, calls_library, serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
         writes_all, each_once, file_each, uncaptured;
     size_t scratch, scratch_zero, state, table;
@@ -214,7 +211,6 @@ typedef struct gp_stage {
                                   NULL until resolved */
     bool by_number;            /* as shape() said */
     bool each_rank;            /* of a source, shard: none */
-    gp_loc shard_at;           /* ... where the file says `shard`, if it does */
     bool shared;               /* its frames are shared out among ranks (shard.c), or runs (resume.c): see gp_number_of */
     bool joins;                /* as shape() said, and */
     int to_rank, from_rank;    /* ... these, and */
@@ -244,6 +240,12 @@ typedef struct gp_stage {
 static inline bool gp_deps_code(const gp_stage *s)
 {
     return (s->nin && s->nout) || gp_kind_opt(s->kind, "script", GP_OPT_PATH);
+}
+
+/* Do frames of source i reach it? */
+static inline bool gp_comes_from(const gp_stage *s, int source)
+{
+    return s->sources[source / 32] >> source % 32 & 1;
 }
 
 /* carry.c: is it the stage that makes a carried buffer? */

@@ -96,7 +96,7 @@ static int leak_of(const gp_graph *g, const gp_stage *st, bool *other)
     int leak = -1;
     *other = false;
     for (int i = 0; i < g->nstages; i++) {
-        bool is = st->sources[i / 32] >> i % 32 & 1, leaks = is && gp_is_leaky(&g->stage[i]);
+        bool is = gp_comes_from(st, i), leaks = is && gp_is_leaky(&g->stage[i]);
         *other |= is && (!leaks || leak >= 0);
         leak = leaks ? i : leak;
     }

@@ -389,7 +389,7 @@ static void lint_rate(linting *l)
         const gp_stage *st = &l->g->stage[i], *slow = NULL, *fast = NULL;
         for (int v = 0; v < i && st->nin > 1; v++) {
             const gp_stage *from = &l->g->stage[v];
-            if (!(st->sources[v / 32] >> v % 32 & 1) || from->known.hertz <= 0)
+            if (!gp_comes_from(st, v) || from->known.hertz <= 0)
                 continue;
             slow = slow && slow->known.hertz <= from->known.hertz ? slow : from;
             fast = fast && fast->known.hertz >= from->known.hertz ? fast : from;
@@ -408,7 +408,7 @@ static void lint_numbers(linting *l)
         const gp_stage *st = &l->g->stage[i], *low = NULL, *high = NULL;
         for (int v = 0; v < i && st->nin > 1; v++) {
             const gp_stage *from = &l->g->stage[v];
-            if (!(st->sources[v / 32] >> v % 32 & 1) || !from->known.number)
+            if (!gp_comes_from(st, v) || !from->known.number)
                 continue;
             low = low && low->known.number <= from->known.number ? low : from;
             high = high && high->known.number >= from->known.number ? high : from;
@@ -494,7 +494,7 @@ static int64_t frames_of(const linting *l, const gp_stage *st)
     int64_t least = -1;
     for (int v = 0; v < l->g->nstages; v++) {
         const gp_stage *from = &l->g->stage[v];
-        if (from->nin || !(st->sources[v / 32] >> v % 32 & 1))
+        if (from->nin || !gp_comes_from(st, v))
             continue;
         if (from->known.frames <= 0)
             return -1;

@@ -239,7 +239,6 @@ static bool both(const unsigned *x, const unsigned *y, size_t words)
 static bool comes_late(rating *w, const arrivals *x, int v, int port)
 {
     const gp_stage *st = &w->g->stage[v];
-    const gp_node *in = gp_node_get(st->node, "in");
     int at[2] = { 0, port };
     size_t from = x->words * (size_t)w->g->buffer[st->in[port]].producer.stage;
     bool is_late = false, found = false;
@@ -252,7 +251,7 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
         is_late = both(x->late + from, x->now + other, x->words);
         found = is_late || both(x->now + from, x->late + other, x->words);
     }
-    return AT(w, in ? in->at : st->at, "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
+    return AT(w, gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
               "set the option 'frames' of the stage that makes one frame of all", st->name, read_at(w, st, at[is_late]),
               read_at(w, st, at[!is_late]), read_at(w, st, at[is_late]));
 }
@@ -350,8 +349,7 @@ static bool check_fills(rating *w, gp_arena *a)
         int64_t there = n < 0 || !st->nin ? -1 : made[g->buffer[st->in[port]].producer.stage];
         if (!none || there <= 0)
             continue;
-        const gp_node *frames = gp_node_get(st->node, "frames");
-        return AT(w, frames ? frames->at : st->at, "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
+        return AT(w, gp_node_at(st->node, "frames", st->at), "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
                   "is whole, and there are only %lld; lower 'frames', or leave out '%s: drop'", st->name,
                   (long long)takes, read_at(w, st, port), (long long)there, r->drop_partial ? "partial" : "tail");
     }

@@ -297,7 +297,6 @@ static void read_on_error(gp_resolving *r, gp_rstage *st)
         st->s.on_error = (gp_on_error)i;
     if (!(n = stage_key(r, st, "max_dropped")))
         return;
-    st->s.max_at = n->at;
     if (st->s.device || !st->s.kind->run)
         no_effect(r, n, st, st->s.device ? "runs on the device" : "copies frames");
     else if (st->s.on_error == GP_ON_ERROR_STOP)
@@ -343,7 +342,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
             no_effect(r, n, st, k->on_device ? "runs where its options say" : k->run && !k->collective ? "runs on the host only"
                                 : k->record && !k->run ? "runs on the device only" : "runs where its input is made");
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
-            st->s.device = i == 1, st->s.on_said = true;
+            st->s.device = i == 1;
     } else if (k->run && !st->s.nin) {
         st->s.device = false;          /* used as a source: runs on the host */
     }
@@ -379,7 +378,6 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
     read_on_error(r, st);
     read_deadline(r, st);
     if ((n = stage_key(r, st, "shard"))) {
-        st->s.shard_at = n->at;
         if (st->s.nin)
             no_effect(r, n, st, "is no source");
         else if ((i = gp_read_word(&r->read, n, "auto|none")) >= 0)

@@ -314,5 +314,9 @@ void gp_find_sources(gp_arena *a, gp_graph *g);
 void gp_share_cores(gp_arena *a, gp_graph *g, const gp_machine *m);
 /* files.c: errors where a stage of the graph writes what one reads, as far as paths tell. */
 void gp_check_files(gp_resolving *r);
+/* The source whose frames reach a stage, NULL: there are several. Of the first n files that a stage reads, the first that
+ * has the name of an earlier one, *of, in whatever folder; -1: none. */
+const gp_stage *gp_only_source(const gp_graph *g, const gp_stage *st);
+int gp_first_namesake(gp_arena *a, const gp_stage *st, int n, int *of);
 /* probe.c: what is known of a path. */
 const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob);

@@ -26,7 +26,7 @@ bool gp_stage_starts_anew(const gp_stage *st)
 
 static bool shard_source(const gp_graph *g, gp_stage *st, gp_errs *errs)
 {
-    gp_loc at = st->shard_at.file ? st->shard_at : st->at;
+    gp_loc at = gp_node_at(st->node, "shard", st->at);
     if (st->each_rank)
         return !st->once || gp_fail(errs, GP_E_SPEC, at, "source '%s' reads a stream, of which each of %d ranks would take a "
                                     "part: run it in one process", st->name, g->ranks);
@@ -54,21 +54,10 @@ const char *gp_stage_needs(const gp_stage *st)
 /* Do its frames come from files that each are one, and are called differently? */
 static bool has_own_names(gp_arena *a, const gp_graph *g, const gp_stage *st)
 {
-    const gp_stage *from = NULL;
-    gp_table seen = { .arena = a };
-    for (int i = 0; i < g->nstages; i++) {
-        if (!(st->sources[i / 32] >> i % 32 & 1))
-            continue;
-        if (from)
-            return false;
-        from = &g->stage[i];
-    }
-    for (int k = 0; from && k < from->nreads; k++) {
-        size_t n;
-        const char *stem = gp_path_stem(from->reads[k], &n);
-        if (gp_table_put(&seen, gp_strndup(a, stem, n), k)->n != k)
-            return false;
-    }
+    const gp_stage *from = gp_only_source(g, st);
+    int of;
+    if (from && gp_first_namesake(a, from, from->nreads, &of) >= 0)
+        return false;
     return from && from->known.frames && from->known.frames <= from->nreads;
 }
 
