@@ -39,14 +39,6 @@ gp_when_full gp_leaky_when(const gp_stage *st)
 
 /* ---- the stage before an input ------------------------------------------------------- */
 
-int gp_leaky_most(const gp_node *stages)
-{
-    int n = 0;
-    for (int i = 0; i < stages->n; i++)
-        n += gp_node_get(stages->item[i], "when_full") != NULL;
-    return n;
-}
-
 /* The only input that has frames; -1: there are several. */
 static int only_input(const gp_resolving *r, const gp_rstage *st)
 {

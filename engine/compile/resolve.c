@@ -46,8 +46,7 @@ static void work_out(struct vars_now *now, gp_var *v);
 static bool var_now(const gp_scope *s, const char *name, gp_num *out)
 {
     struct vars_now *now = (struct vars_now *)s->arg;
-    int i = gp_table_index(&now->vars->index, name);
-    gp_var *v = i < 0 ? NULL : &now->vars->v[i];
+    gp_var *v = (gp_var *)gp_var_find(now->vars, name);
     if (v && v->state == GP_VAR_NEW)
         work_out(now, v);
     if (v && v->number) {
@@ -126,12 +125,10 @@ static void read_vars(gp_resolving *r, const gp_node *map)
 /* For graph.scope: reads values that have been computed, writes nothing. */
 static bool var_later(const gp_scope *s, const char *name, gp_num *out)
 {
-    const gp_vars *vars = s->arg;
-    int i = gp_table_index(&vars->index, name);
-    if (i < 0 || !vars->v[i].number)
-        return false;
-    *out = vars->v[i].num;
-    return true;
+    const gp_var *v = gp_var_find(s->arg, name);
+    if (v && v->number)
+        *out = v->num;
+    return v && v->number;
 }
 
 static void each_var(const gp_scope *s, gp_near *near)
@@ -163,6 +160,14 @@ static int whole(gp_resolving *r, const char *key, int otherwise)
     if (n && !is_auto(n))
         gp_read_int(&r->read, n, 1, (int64_t)gp_key_find(gp_top_keys, key)->max, &v);
     return (int)v;
+}
+
+/* The node of a key that is read now, if there is one and it is a time that is not negative; `zero`: what 0 means. */
+static const gp_node *read_duration(gp_resolving *r, const gp_node *n, int64_t *ns, const char *zero)
+{
+    if (!n || !gp_read_time(&r->read, n, ns))
+        return NULL;
+    return *ns >= 0 ? n : GP_NULL(AT(r, n->at, "'%s' must be 0 (%s) or more", r->read.key, zero));
 }
 
 static int word(gp_resolving *r, const char *key)
@@ -223,19 +228,15 @@ static void read_top(gp_resolving *r)
     g->fuse = word(r, "fuse") == 0;
     g->on_error = (gp_on_error)word(r, "on_error");
     g->stall_ns = 30000000000;
-    if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
-        && g->stall_ns < 0)
-        AT(r, n->at, "'stall_timeout' must be 0 (never) or more");
+    read_duration(r, top(r, "stall_timeout"), &g->stall_ns, "never");
     if ((n = top(r, "batch_wait")) && gp_read_time(&r->read, n, &g->batch_wait_ns)) {
         if (g->batch_wait_ns < 0 || (double)g->batch_wait_ns > gp_key_find(gp_top_keys, "batch_wait")->max)
             AT(r, n->at, "'batch_wait' must be from 0 to 1s");
         else if (g->stall_ns > 0 && g->batch_wait_ns >= g->stall_ns)
             AT(r, n->at, "'batch_wait' must be less than 'stall_timeout'");
     }
-    if ((n = top(r, "latency")) && gp_read_time(&r->read, n, &g->latency_ns)) {
-        if (g->latency_ns < 0)
-            AT(r, n->at, "'latency' must be 0 (any) or more");
-        else if (g->latency_ns && g->stall_ns > 0 && g->latency_ns >= g->stall_ns)
+    if ((n = read_duration(r, top(r, "latency"), &g->latency_ns, "any"))) {
+        if (g->latency_ns && g->stall_ns > 0 && g->latency_ns >= g->stall_ns)
             AT(r, n->at, "'latency' must be less than 'stall_timeout'");
         else if (g->latency_ns && g->batch_wait_ns)
             AT(r, n->at, "'latency' chooses how long a launch waits: leave out 'batch_wait'");
@@ -243,8 +244,7 @@ static void read_top(gp_resolving *r)
             AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: "
                "leave out one of them");
     }
-    if ((n = top(r, "deadline")) && gp_read_time(&r->read, n, &g->deadline_ns) && g->deadline_ns < 0)
-        AT(r, n->at, "'deadline' must be 0 (none) or more");
+    read_duration(r, top(r, "deadline"), &g->deadline_ns, "none");
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
     const char *resume = (n = top(r, "resume")) ? gp_read_text(&r->read, n) : NULL;
@@ -315,8 +315,8 @@ static void read_deadline(gp_resolving *r, gp_rstage *st)
     st->s.deadline_ns = may ? r->graph->deadline_ns : 0;
     if (n && !may)
         no_effect(r, n, st, !st->s.nin ? "is a source" : "does not run on the host; give it to one behind it that does");
-    else if (n && gp_read_time(&r->read, n, &st->s.deadline_ns) && st->s.deadline_ns < 0)
-        AT(r, n->at, "'deadline' must be 0 (none) or more");
+    else
+        read_duration(r, n, &st->s.deadline_ns, "none");
     r->graph->deadlines |= st->s.deadline_ns > 0;
 }
 

@@ -116,16 +116,6 @@ static bool check_key(gp_resolving *r, const gp_rstage *st, const gp_node *said)
         || AT(r, said->at, "'window' of stage '%s' must be a map, like {%s: 8}", name, st->s.in_name[0]);
 }
 
-int gp_windows_most(const gp_node *stages)
-{
-    int n = 0;
-    for (int i = 0; i < stages->n; i++) {
-        const gp_node *said = gp_node_get(stages->item[i], "window");
-        n += said ? said->n : 0;
-    }
-    return n;
-}
-
 void gp_window_wire(gp_resolving *r, gp_rstage *st)
 {
     const gp_node *said = gp_node_get(st->node, "window");
