@@ -334,6 +334,22 @@ typedef struct gp_graph {
     uint64_t from;             /* ... the number of the first frame, as the run found it there */
 } gp_graph;
 
+/* What is at a port of a stage, NULL: nothing. The stage that makes what it reads there, -1: none, as of a constant. */
+static inline gp_buffer *gp_stage_in(const gp_graph *g, const gp_stage *s, int port)
+{
+    return s->in[port] < 0 ? NULL : &g->buffer[s->in[port]];
+}
+
+static inline gp_buffer *gp_stage_out(const gp_graph *g, const gp_stage *s, int port)
+{
+    return s->out[port] < 0 ? NULL : &g->buffer[s->out[port]];
+}
+
+static inline int gp_stage_maker(const gp_graph *g, const gp_stage *s, int port)
+{
+    return s->in[port] < 0 ? -1 : g->buffer[s->in[port]].producer.stage;
+}
+
 /* Over all ranks and runs, the number of firing k of a stage, and the firing that has number n. */
 static inline uint64_t gp_number_of(const gp_graph *g, bool shared, uint64_t k)
 {

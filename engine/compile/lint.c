@@ -148,7 +148,7 @@ static void lint_workers(linting *l)
         if (st->device || st->serial || gp_node_get(st->node, "workers"))
             continue;
         for (int p = 0; p < st->nin; p++) {
-            int v = st->in[p] < 0 ? -1 : l->g->buffer[st->in[p]].producer.stage;
+            int v = gp_stage_maker(l->g, st, p);
             if (v >= 0)                                    /* no constant */
                 before = fewer(before, &l->g->stage[v]);
         }
@@ -468,7 +468,7 @@ static void lint_lengths(linting *l)
         int few = -1, many = -1;
         bool all = !gp_is_carry(st);
         for (int i = 0; i < st->nin && all; i++) {
-            const gp_buffer *b = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
+            const gp_buffer *b = gp_stage_in(g, st, i);
             if (!b || b->producer.stage < 0)
                 continue;
             int64_t n = made[b->producer.stage];

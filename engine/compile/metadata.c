@@ -61,7 +61,7 @@ static void list_origins(listing *w, int stage)
     const gp_buffer *only = NULL;
     int n = 0, from = 0;
     for (int p = 0; p < st->nin; p++) {
-        const gp_buffer *b = st->in[p] < 0 ? NULL : &w->g->buffer[st->in[p]];
+        const gp_buffer *b = gp_stage_in(w->g, st, p);
         if (!b || !b->norigins)
             continue;
         only = b, from++;

@@ -80,7 +80,7 @@ bool *gp_late_stages(gp_arena *a, const gp_graph *g)
     bool *late = GP_NEW(a, bool, g->nstages);
     for (int v = 0; v < g->nstages; v++)
         for (int i = 0; i < g->stage[v].nin; i++) {
-            int from = g->stage[v].in[i] < 0 ? -1 : g->buffer[g->stage[v].in[i]].producer.stage;
+            int from = gp_stage_maker(g, &g->stage[v], i);
             late[v] |= from >= 0 && !g->stage[v].closes && (late[from] || g->stage[from].regroup.every == INT64_MAX);
         }
     return late;

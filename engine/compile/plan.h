@@ -1,6 +1,7 @@
 /* plan.h - what the passes over plans and their dump share. */
 #pragma once
 
+#include <string.h>
 #include "compile/ir.h"
 
 /* The most items in what one launch records, and of stamps beside them. */
@@ -56,6 +57,12 @@ bool gp_deepen(gp_arena *a, const gp_plan *p, int *depth, gp_errs *errs);
  * GP_LONG takes long; of fewer, a graph for each range of slots is made soon. */
 enum { GP_LONG = 1000 };
 int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s);
+
+/* An array of n ints, all -1. */
+static inline int *gp_nones(gp_arena *a, int n)
+{
+    return memset(GP_NEW(a, int, n), -1, sizeof(int) * (size_t)n);
+}
 
 /* Where a device stage runs. */
 static inline gp_place gp_stage_place(const gp_graph *g, const gp_stage *s)

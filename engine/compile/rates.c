@@ -104,7 +104,7 @@ static bool rate_stage(rating *w, int v)
     const gp_stage *st = &w->g->stage[v];
     int first = -1;
     for (int i = 0; i < st->nin; i++) {
-        int from = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+        int from = gp_stage_maker(w->g, st, i);
         if (from < 0 || w->g->stage[from].regroup.every == INT64_MAX)  /* one frame a run: of any rate */
             continue;
         ratio mine, its;
@@ -136,7 +136,7 @@ static void rate_together(rating *w, gp_arena *a)
     for (int v = 0; v < w->g->nstages; v++)
         for (int i = 0; i < w->g->stage[v].nin; i++) {
             const gp_stage *st = &w->g->stage[v];
-            int from = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+            int from = gp_stage_maker(w->g, st, i);
             if (from < 0 || w->g->stage[from].regroup.every < INT64_MAX || st->regroups || !st->device)
                 continue;
             if (!first[from]) {
@@ -243,7 +243,7 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
     size_t from = x->words * (size_t)w->g->buffer[st->in[port]].producer.stage;
     bool is_late = false, found = false;
     for (int i = 0; i < port && !found; i++) {
-        int by = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+        int by = gp_stage_maker(w->g, st, i);
         if (by < 0)
             continue;
         at[0] = i;
@@ -270,7 +270,7 @@ static bool arrive(rating *w, arrivals *x, int v, bool check)
     if (!st->nin)                      /* sources that are joined anywhere go on together */
         now[top / 32] |= 1u << top % 32;
     for (int i = 0; i < st->nin; i++) {
-        int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+        int from = gp_stage_maker(g, st, i);
         if (from < 0)
             continue;
         const unsigned *n = x->now + x->words * (size_t)from, *l = x->late + x->words * (size_t)from;

@@ -436,7 +436,7 @@ void gp_find_sources(gp_arena *a, gp_graph *g)
             continue;
         }
         for (int p = 0; p < st->nin; p++) {
-            int from = st->in[p] < 0 ? -1 : g->buffer[st->in[p]].producer.stage;
+            int from = gp_stage_maker(g, st, p);
             if (from >= 0 && set[from] != set[i])
                 set[i] = set[i] < 0 ? set[from] : join(&s, set[i], set[from]);
         }
@@ -513,7 +513,7 @@ static void build(gp_resolving *r)
         st->in = places_of_ports(r, place, from->s.in, st->nin);
         st->out = places_of_ports(r, place, from->s.out, st->nout);
         for (int p = 0; p < st->nin; p++) {
-            gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
+            gp_buffer *b = gp_stage_in(g, st, p);
             if (b && st->prologue)
                 b->in_prologue = true;
             else if (b)

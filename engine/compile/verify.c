@@ -511,17 +511,8 @@ static bool check_memory(const verifying *v)
 static bool verify(verifying *v, const gp_machine *m)
 {
     const gp_plan *p = v->p;
-    v->actor = GP_NEW(v->a, int, v->g->nstages);
-    v->segment_actor = GP_NEW(v->a, int, p->nsegments);
-    v->writer = GP_NEW(v->a, int, p->nrings);
-    for (int i = 0; i < v->g->nstages; i++)
-        v->actor[i] = -1;
-    for (int i = 0; i < p->nsegments; i++)
-        v->segment_actor[i] = -1;
-    v->consumer = GP_NEW(v->a, int, p->nrings);
-    v->reader = GP_NEW(v->a, int, p->nrings);
-    for (int i = 0; i < p->nrings; i++)
-        v->writer[i] = v->consumer[i] = v->reader[i] = -1;
+    v->actor = gp_nones(v->a, v->g->nstages), v->segment_actor = gp_nones(v->a, p->nsegments);
+    v->writer = gp_nones(v->a, p->nrings), v->consumer = gp_nones(v->a, p->nrings), v->reader = gp_nones(v->a, p->nrings);
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
         && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v)
         && gp_budgets(v->p, m, v->errs);
