@@ -224,7 +224,7 @@ static void read_top(gp_resolving *r)
     g->batch = whole(r, "batch", 0);
     g->launch = (gp_launch_mode)word(r, "launch");
     g->sync = (gp_sync)word(r, "sync");
-    g->copies = (gp_copies)word(r, "copies");
+    g->copies = (gp_copies_said)word(r, "copies");
     g->fuse = word(r, "fuse") == 0;
     g->on_error = (gp_on_error)word(r, "on_error");
     g->stall_ns = 30000000000;
