@@ -246,7 +246,9 @@ void gp_carry_cycles(gp_resolving *r);
 void gp_carry_infer(gp_resolving *r, gp_rstage *st);
 void gp_carry_check(gp_resolving *r);
 bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs);
-/* window.c: makes the stages of the key `window` of `st`, whose inputs are wired. */
+/* window.c: how many stages the keys `window` and `when_full` make at most; makes those of `window` of `st`, whose inputs
+ * are wired. */
+int gp_most_before(const gp_node *stages);
 void gp_window_wire(gp_resolving *r, gp_rstage *st);
 /* A stage that no file has, with one worker, which reads `buffer` and makes a buffer of its own name. */
 void gp_stage_before(gp_resolving *r, const gp_kind *of, const char *name, gp_loc at, int buffer);

@@ -79,6 +79,16 @@ void gp_stage_before(gp_resolving *r, const gp_kind *of, const char *name, gp_lo
     st->s.opts = gp_alloc(r->arena, of->opts_size);
 }
 
+int gp_most_before(const gp_node *stages)
+{
+    int n = 0;
+    for (int i = 0; i < stages->n; i++) {
+        const gp_node *windows = gp_node_get(stages->item[i], "window");
+        n += (windows ? windows->n : 0) + (gp_node_get(stages->item[i], "when_full") != NULL);
+    }
+    return n;
+}
+
 /* Port p of `st` reads a window of what it is connected to. */
 static void put_before(gp_resolving *r, gp_rstage *st, int p, gp_loc at, const struct opts *o)
 {

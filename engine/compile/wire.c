@@ -160,17 +160,6 @@ static void add_carry(gp_resolving *r, const gp_rbuf *b, gp_table *names)
                                                        .kind = &gp_kind_carry } };
 }
 
-/* How many stages the keys `window` and `when_full` make at most. */
-static int most_before(const gp_node *stages)
-{
-    int n = 0;
-    for (int i = 0; i < stages->n; i++) {
-        const gp_node *windows = gp_node_get(stages->item[i], "window");
-        n += (windows ? windows->n : 0) + (gp_node_get(stages->item[i], "when_full") != NULL);
-    }
-    return n;
-}
-
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
 {
     int failed = r->errs->failed;
@@ -184,7 +173,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     for (int i = 0; i < given; i++)
         carries += r->buffer[i].node && gp_node_get(r->buffer[i].node, "carry");
     r->nstages = r->ngiven = stages->n;
-    r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries + most_before(stages));
+    r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries + gp_most_before(stages));
     gp_stage_names(r->arena, stages, name);
     for (int i = 0; i < r->ngiven; i++)
         read_head(r, &r->stage[i], stages->item[i], name[i], &names, i);
