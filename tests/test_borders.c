@@ -156,7 +156,7 @@ TEST_EACH(without_copies, cases)
     gp_pipeline *p = compile(cases[_i].yaml, false);
     const gp_graph *g = gp_pipeline_graph(p);
     for (int i = 0; i < g->nstages; i++)
-        ck_assert(g->stage[i].device || g->stage[i].on_said || strcmp(g->stage[i].kind->name, "cast"));
+        ck_assert(g->stage[i].device || gp_node_get(g->stage[i].node, "on") || strcmp(g->stage[i].kind->name, "cast"));
     gp_pipeline_destroy(p);
 }
 

@@ -17,7 +17,7 @@ static bool is_read(const gp_graph *g, const gp_buffer *b, const gp_stage *but, 
 /* What regroups frames, or carries them, does it where its input is. */
 static bool may_move(const gp_graph *g, const gp_stage *s)
 {
-    if (!s->device || s->on_said || !s->kind->elementwise || !s->kind->run || s->nin != 1 || s->nout != 1 || s->zero
+    if (!s->device || gp_node_get(s->node, "on") || !s->kind->elementwise || !s->kind->run || s->nin != 1 || s->nout != 1 || s->zero
         || s->cycle || s->carried)
         return false;
     const gp_buffer *in = &g->buffer[s->in[0]], *out = &g->buffer[s->out[0]];

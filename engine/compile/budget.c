@@ -87,26 +87,21 @@ static bool check_budget(const gp_plan *p, size_t need, size_t have, int sharers
     gp_size_text(need, needs), gp_size_text(have, has), gp_size_text(l.bytes, size);
     if (sharers > 1)
         snprintf(has + strlen(has), sizeof has - strlen(has), " for each of the %d ranks that share it", sharers);
+#define TOO_LITTLE(at, fmt, ...) \
+    gp_fail(errs, GP_E_RESOURCE, (at), "the pipeline needs %s of %s; there are %s" fmt, needs, where, has, __VA_ARGS__)
+    const char *managed = helps ? ", or give it 'memory: managed'" : "";
     if (l.ring && b >= 0)
-        return gp_fail(errs, GP_E_RESOURCE,
-                       g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
-                       "the pipeline needs %s of %s; there are %s. The largest is buffer '%s' "
-                       "(%s, %d slot%s of %s): lower its depth or its shape%s", needs, where, has,
-                       g->buffer[b].name, gp_bounds_text(&g->buffer[b].type, g->buffer[b].varies, type), l.ring->depth,
-                       gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot),
-                       helps ? ", or give it 'memory: managed'" : "");
+        return TOO_LITTLE(g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at, ". The largest is buffer '%s' "
+                          "(%s, %d slot%s of %s): lower its depth or its shape%s", g->buffer[b].name,
+                          gp_bounds_text(&g->buffer[b].type, g->buffer[b].varies, type), l.ring->depth,
+                          gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot), managed);
     if (b >= 0)
-        return gp_fail(errs, GP_E_RESOURCE, g->buffer[b].at,
-                       "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "
-                       "(%s): make it smaller%s", needs, where, has, g->buffer[b].name, size,
-                       helps ? ", or give it 'memory: managed'" : "");
+        return TOO_LITTLE(g->buffer[b].at, ". The largest is constant '%s' (%s): make it smaller%s", g->buffer[b].name, size,
+                          managed);
     if (s >= 0)
-        return gp_fail(errs, GP_E_RESOURCE, g->stage[s].at,
-                       "the pipeline needs %s of %s; there are %s. The largest is the work area of "
-                       "stage '%s' (%s): lower the depth or the shape of its inputs", needs, where,
-                       has, g->stage[s].name, size);
-    return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = g->file },
-                   "the pipeline needs %s of %s; there are %s: lower 'depth'", needs, where, has);
+        return TOO_LITTLE(g->stage[s].at, ". The largest is the work area of stage '%s' (%s): lower the depth or the shape of "
+                          "its inputs", g->stage[s].name, size);
+    return TOO_LITTLE((gp_loc){ .file = g->file }, "%s", ": lower 'depth'");
 }
 
 bool gp_budgets(const gp_plan *p, const gp_machine *m, gp_errs *errs)

@@ -3,8 +3,6 @@
 #include "compile/expr.h"
 #include "compile/wire.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- buffers --------------------------------------------------------- */
 
 gp_rbuf *gp_find_buffer(gp_resolving *r, const char *name)

@@ -10,8 +10,6 @@
 #include "base/num.h"
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 static const gp_port in[] = {
     { "in", GP_ACCEPT_ANY, .help = "frames" },
     { "init", GP_ACCEPT_ANY, .help = "what is there before the first" },
@@ -315,7 +313,7 @@ bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs)
             ends = GP_NEW(a, bool, g->nstages);
     for (int i = 0; ends && i < g->nstages; i++)
         for (int s = 0; s < g->nstages && !g->stage[i].nout; s++)
-            ends[s] |= g->stage[i].sources[s / 32] >> s % 32 & 1;
+            ends[s] |= gp_comes_from(&g->stage[i], s);
     for (int s = 0; ends && s < g->nstages; s++)
         if (!g->stage[s].nin && !ends[s])
             ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only through carried "

@@ -6,8 +6,6 @@
 #include "base/why.h"
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- lists of numbers -------------------------------------------------- */
 
 typedef struct listing { gp_resolving *r; gp_rbuf *b; gp_num *v; int n, cap; } listing;

@@ -12,7 +12,7 @@ static bool is_managed(const gp_scheduling *w, int ring)
     return b >= 0 && w->g->buffer[b].managed && !w->p->unified;
 }
 
-/* The class of each host ring that is copied, -1 for other rings: equal where
+/* Sets the class of each host ring that is copied, of others it stays -1: equal where
  * direction, depth and the set of copying segments are equal. Frame infos stay
  * by themselves: batched kernels rely on 256 bytes from one to the next. Starts
  * with one class per direction and depth; each segment splits every class in
@@ -22,11 +22,7 @@ static int classify(gp_scheduling *w, int *class)
     gp_plan *p = w->p;
     enum { KINDS = 6, FIRST = 32 * KINDS };        /* depth D * 2^k, k < 32 */
     int n = FIRST, max = FIRST + p->ntasks;
-    int *split = GP_NEW(w->a, int, max), *by = GP_NEW(w->a, int, max);
-    for (int i = 0; i < max; i++)
-        by[i] = -1;
-    for (int i = 0; i < p->nrings; i++)
-        class[i] = -1;
+    int *split = GP_NEW(w->a, int, max), *by = gp_nones(w->a, max);
     for (int i = 0; i < p->ntasks; i++) {  /* the tasks of a segment are neighbors */
         const gp_task *t = &p->task[i];
         if (!gp_is_copy(t))
@@ -111,11 +107,11 @@ void gp_merge_copies(gp_scheduling *w)
 {
     gp_plan *p = w->p;
     const gp_task *old = p->task;
-    int nold = p->ntasks, *class = GP_NEW(w->a, int, p->nrings), nclasses = classify(w, class);
+    int nold = p->ntasks, *class = gp_nones(w->a, p->nrings), nclasses = classify(w, class);
     struct { int segment, task; } *of = gp_alloc(w->a, sizeof *of * (size_t)nclasses);
-    int *pool = GP_NEW(w->a, int, nclasses);
+    int *pool = gp_nones(w->a, nclasses);
     for (int c = 0; c < nclasses; c++)
-        pool[c] = of[c].segment = -1;
+        of[c].segment = -1;
     place_rings(w, class, pool);
 
     struct { int in, out, dep; } *cap = gp_alloc(w->a, sizeof *cap * (size_t)nold);

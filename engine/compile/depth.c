@@ -194,8 +194,6 @@ static int slots_segment(const gp_scheduling *w, int ring)
 static void find_copied(gp_scheduling *w)
 {
     gp_plan *p = w->p;
-    for (int i = 0; i < p->nrings; i++)
-        w->copied[i] = -1;
     for (int i = 0; i < p->ntasks; i++) {
         const gp_task *t = &p->task[i];
         if (t->op != GP_TASK_COPY_OUT || p->ring[t->in[0]].segment >= 0 || p->ring[t->out[0]].segment >= 0)

@@ -3,8 +3,6 @@
 #include "base/plural.h"
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* Names as written: "cuda", "cuda:1", "cuda:0-3", "cpu:2". */
 typedef struct gp_named { bool pretend; int64_t first, last; } gp_named;
 
@@ -242,7 +240,6 @@ void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n)
     if (g->launch == GP_LAUNCH_PERSISTENT)
         AT(r, n->at, "'launch: persistent' runs on one device: leave out 'device' of stage '%s', or set 'launch: graph'",
            st->s.name);
-    st->s.placed_at = n->at;
     int i = add(r, n, s, x.pretend, x.first);
     st->s.placed = i >= 0 ? i : -1;
 }
@@ -279,8 +276,8 @@ void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs)
 {
     for (int i = 0; i < g->nprologue; i++)
         if (g->prologue[i].placed >= 0)
-            gp_fail(errs, GP_E_SPEC, g->prologue[i].placed_at, "'device' has no effect: stage '%s' reads only constants and "
-                    "runs once, on the first device", g->prologue[i].name);
+            gp_fail(errs, GP_E_SPEC, gp_node_at(g->prologue[i].node, "device", g->prologue[i].at), "'device' has no effect: stage "
+                    "'%s' reads only constants and runs once, on the first device", g->prologue[i].name);
     for (int v = 0; v < g->nstages; v++)
         if (g->stage[v].kind->collective && g->ranks == 1 && g->lanes > 1)
             gp_fail(errs, GP_E_WARN, g->stage[v].at, "stage '%s' exchanges frames between processes, not between the %d "
@@ -295,7 +292,7 @@ void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs)
         if (!before || before->placed == s->placed)
             continue;
         const gp_stage *said = s->placed >= 0 ? s : before;
-        gp_fail(errs, GP_E_SPEC, said->placed_at, "stage '%s' is on a cycle with stage '%s': give both the same 'device'",
+        gp_fail(errs, GP_E_SPEC, gp_node_at(said->node, "device", said->at), "stage '%s' is on a cycle with stage '%s': give both the same 'device'",
                 said->name, said == s ? before->name : s->name);
         return;
     }

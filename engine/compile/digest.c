@@ -4,12 +4,10 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
-#include "compile/ir.h"
+#include "compile/resolve.h"
 
 /* Keys that a simulation takes account of by itself, or with which frames cost the same. */
-static const char *const how_it_runs[] = { "name", "in", "out", "workers", "priority", "on_error", "max_dropped", "shard",
-                                           "on", "device", NULL };
-static const char *const of_sources[] = { "rate", "frames", NULL };
+static const char how_it_runs[] = "name|in|out|workers|priority|on_error|max_dropped|shard|on|device", of_sources[] = "rate|frames";
 
 static uint64_t mixed(uint64_t h, uint64_t more)
 {
@@ -142,14 +140,6 @@ static void make_vars(vars *v, const places *names)
 
 /* ---- stages ------------------------------------------------------------ */
 
-static bool is_among(const char *key, const char *const *list)
-{
-    for (; *list; list++)
-        if (!strcmp(*list, key))
-            return true;
-    return false;
-}
-
 static uint64_t of_files(const gp_probe *probe, const gp_stage *s)
 {
     uint64_t sum = 0;
@@ -175,7 +165,7 @@ void gp_digest_stages(gp_arena *a, const gp_spec *spec, const gp_probe *probe, g
         names.n = 0;
         for (int k = 0; k < s->node->n; k++) {
             const gp_node *key = s->node->key[k], *item = s->node->item[k];
-            if (!is_among(key->text, how_it_runs) && (s->nin || !is_among(key->text, of_sources))) {
+            if (gp_word_index(key->text, how_it_runs) < 0 && (s->nin || gp_word_index(key->text, of_sources) < 0)) {
                 sum += mixed(of_bytes(key->text, key->len), of_tree(item));
                 find_names(&v, item, &names);
             }

@@ -10,7 +10,7 @@ typedef struct input { const char *path, *plain, *who, *name; } input;
 
 typedef struct files {
     gp_resolving *r;
-    input *input; int ninputs; /* filled when they are needed first */
+    input *input; int ninputs, cap;    /* filled when they are needed first */
     gp_table read;             /* plain paths -> their place in `input` */
     gp_table first;            /* plain paths of the first files that stages write -> the stage */
     char plain[PATH_MAX];      /* the one that was asked for last */
@@ -27,8 +27,8 @@ static void refuse(files *f, const gp_stage *to, const char *path, const char *w
 {
     if (gp_probe_get(f->r->probe, path, false)->file.kind == GP_FILE_STREAM)
         return;
-    gp_fail(f->r->errs, GP_E_SPEC, gp_node_at(to->node, to->writes_opt, to->at), "stage '%s': '%s' would replace '%s', "
-            "which %s'%s' reads: give it a folder or a name of its own", to->name, to->writes, path, who, name);
+    AT(f->r, gp_node_at(to->node, to->writes_opt, to->at), "stage '%s': '%s' would replace '%s', "
+       "which %s'%s' reads: give it a folder or a name of its own", to->name, to->writes, path, who, name);
 }
 
 /* The most numbers that stage `to` can give to files. */
@@ -36,7 +36,7 @@ static uint64_t most_frames(const gp_graph *g, const gp_stage *to)
 {
     uint64_t most = 0;
     for (int i = 0; i < g->nstages; i++) {
-        if (!(to->sources[i / 32] >> i % 32 & 1))
+        if (!gp_comes_from(to, i))
             continue;
         if (!g->stage[i].known.frames)
             return UINT64_MAX;
@@ -63,9 +63,9 @@ static void check_numbered(files *f, const gp_stage *to)
 static void add_inputs(files *f, const char *const *path, int n, const char *who, const char *name)
 {
     for (int k = 0; k < n; k++) {
-        input *in = &f->input[f->ninputs];
-        *in = (input){ path[k], gp_strdup(f->r->arena, plain(f, path[k])), who, name };
-        gp_table_put(&f->read, in->plain, f->ninputs++);
+        const char *is = gp_strdup(f->r->arena, plain(f, path[k]));
+        gp_table_put(&f->read, is, f->ninputs);
+        *GP_PUSH(f->r->arena, f->input, f->ninputs, f->cap) = (input){ path[k], is, who, name };
     }
 }
 
@@ -73,12 +73,6 @@ static void add_inputs(files *f, const char *const *path, int n, const char *who
 static void list_inputs(files *f)
 {
     const gp_graph *g = f->r->graph;
-    size_t n = 1;
-    for (int i = 0; i < g->nstages; i++)
-        n += (size_t)g->stage[i].nreads;
-    for (int i = 0; i < g->nprologue; i++)
-        n += (size_t)g->prologue[i].nreads;
-    f->input = gp_alloc(f->r->arena, (n + (size_t)g->nbuffers) * sizeof *f->input);
     f->read.arena = f->r->arena;
     add_inputs(f, (const char *const[]){ g->file }, 1, "", "gpipe");
     for (int i = 0; i < g->nstages; i++)
@@ -90,41 +84,52 @@ static void list_inputs(files *f)
             add_inputs(f, (const char *const[]){ g->buffer[i].path }, 1, "buffer ", g->buffer[i].name);
 }
 
+const gp_stage *gp_only_source(const gp_graph *g, const gp_stage *st)
+{
+    const gp_stage *only = NULL;
+    for (int i = 0; i < g->nstages; i++) {
+        if (only && gp_comes_from(st, i))
+            return NULL;
+        only = gp_comes_from(st, i) ? &g->stage[i] : only;
+    }
+    return only;
+}
+
+int gp_first_namesake(gp_arena *a, const gp_stage *st, int n, int *of)
+{
+    gp_table seen = { .arena = a };
+    for (int k = 0; k < n; k++) {
+        size_t len;
+        const char *stem = gp_path_stem(st->reads[k], &len);
+        *of = (int)gp_table_put(&seen, gp_strndup(a, stem, len), k)->n;
+        if (*of != k)
+            return k;
+    }
+    return -1;
+}
+
 /* A path without a number: frames that would all be one file, and two files of one name in two folders. Where a stage
  * of the host, or one that regroups, may leave frames out, that is seen when it runs. */
 static void check_one_file(files *f, const gp_stage *to)
 {
     const gp_graph *g = f->r->graph;
-    const gp_node *n = gp_node_get(to->node, to->writes_opt);
-    const gp_stage *from = NULL;
-    gp_table seen = { .arena = f->r->arena };
-    for (int i = 0; i < g->nstages; i++) {
-        const gp_stage *st = &g->stage[i];
-        if (to->sources[i / 32] >> i % 32 & 1) {
-            if (from)
-                return;
-            from = st;
-        }
-        if (st->nin && st->nout && (!st->device || st->regroups))
+    gp_loc at = gp_node_at(to->node, to->writes_opt, to->at);
+    const gp_stage *from = gp_only_source(g, to);
+    for (int i = 0; i < g->nstages; i++)
+        if (g->stage[i].nin && g->stage[i].nout && (!g->stage[i].device || g->stage[i].regroups))
             return;
-    }
     if (!from || from->known.frames < 2 || (!from->nreads && gp_path_has_name(to->writes)))
         return;
     if (from->nreads < 2 || !gp_path_has_name(to->writes)) {
-        gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' is one file, and stage '%s' makes %lld frames: "
-                "put %%05d into the path", to->name, to->writes, from->name, (long long)from->known.frames);
+        AT(f->r, at, "stage '%s': '%s' is one file, and stage '%s' makes %lld frames: "
+           "put %%05d into the path", to->name, to->writes, from->name, (long long)from->known.frames);
         return;
     }
-    for (int k = 0; k < from->nreads && k < from->known.frames; k++) {
-        size_t len;
-        const char *stem = gp_path_stem(from->reads[k], &len);
-        int64_t was = gp_table_put(&seen, gp_strndup(f->r->arena, stem, len), k)->n;
-        if (was != k) {
-            gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' is one file for both '%s' and '%s': put "
-                    "%%05d into the path", to->name, to->writes, from->reads[was], from->reads[k]);
-            return;
-        }
-    }
+    int was, n = from->nreads < from->known.frames ? from->nreads : (int)from->known.frames;
+    int k = gp_first_namesake(f->r->arena, from, n, &was);
+    if (k >= 0)
+        AT(f->r, at, "stage '%s': '%s' is one file for both '%s' and '%s': put %%05d into the path", to->name, to->writes,
+           from->reads[was], from->reads[k]);
 }
 
 /* Checks a path with %n: the names are those of the files that are read. */
@@ -133,7 +138,7 @@ static void check_named(files *f, const gp_stage *to)
     const gp_graph *g = f->r->graph;
     char made[PATH_MAX], name[NAME_MAX + 1], why[GP_WHY];
     for (int i = 0; i < g->nstages; i++) {
-        if (!(to->sources[i / 32] >> i % 32 & 1))
+        if (!gp_comes_from(to, i))
             continue;
         for (int k = 0; k < g->stage[i].nreads; k++) {
             size_t n;
@@ -164,10 +169,9 @@ static void check_first(files *f, int stage)
         return;
     const char *path = gp_strdup(f->r->arena, plain(f, made));
     const gp_stage *other = &g->stage[gp_table_put(&f->first, path, stage)->n];
-    const gp_node *n = gp_node_get(to->node, to->writes_opt);
     if (other != to)
-        gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' begins with '%s', which is written "
-                "by stage '%s' too: give each a path of its own", to->name, to->writes, made, other->name);
+        AT(f->r, gp_node_at(to->node, to->writes_opt, to->at), "stage '%s': '%s' begins with '%s', which is written "
+           "by stage '%s' too: give each a path of its own", to->name, to->writes, made, other->name);
 }
 
 void gp_check_files(gp_resolving *r)

@@ -28,11 +28,6 @@ static bool may_join(const gp_stage *s)
     return gp_is_elementwise(s) || is_reduction(s);
 }
 
-const gp_stage *gp_fusing_producer(const gp_graph *g, int buffer)
-{
-    return buffer < 0 || g->buffer[buffer].producer.stage < 0 ? NULL : &g->stage[g->buffer[buffer].producer.stage];
-}
-
 /* ---- may they? --------------------------------------------------------------- */
 
 /* Does a path lead from group v to group w by way of another group? All of it is in their segment, and no group on it
@@ -47,7 +42,7 @@ static bool leads_to(gp_fusing *f, int v, int w)
         int at = f->stack[--n];
         for (int m = at; m >= 0; m = f->next[m])
             for (int o = 0; o < g->stage[m].nout; o++) {
-                const gp_buffer *b = g->stage[m].out[o] < 0 ? NULL : &g->buffer[g->stage[m].out[o]];
+                const gp_buffer *b = gp_stage_out(g, &g->stage[m], o);
                 for (int u = 0; b && u < b->nuse; u++) {
                     int to = b->use[u].stage, x = f->group[to];
                     if (x == w && at != v)
@@ -102,10 +97,9 @@ static const char *against(gp_fusing *f, const gp_stage *from, const gp_stage *t
         reductions += is_reduction(&f->g->stage[all[i]]);
         why = reductions > 1 ? "one kernel has one reduction at most" : NULL;
         for (int p = 0; p < f->g->stage[all[i]].nin && !why; p++) {
-            const gp_stage *by = gp_fusing_producer(f->g, f->g->stage[all[i]].in[p]);
-            int g = by ? f->group[(int)(by - f->g->stage)] : -1;
-            if (g == v || g == w)
-                why = against_edge(f, by, &f->g->stage[all[i]], p);
+            int by = gp_stage_maker(f->g, &f->g->stage[all[i]], p), g = by < 0 ? -1 : f->group[by];
+            if (by >= 0 && (g == v || g == w))
+                why = against_edge(f, &f->g->stage[by], &f->g->stage[all[i]], p);
         }
     }
     return why ? why : leads_to(f, v, w) ? "another stage has to run between them" : NULL;
@@ -328,9 +322,9 @@ static void say_not(gp_fusing *f, const gp_stage *from, const gp_stage *to, cons
 /* Stage w joins the group of the one that makes its input. `room`: to wire stages in. */
 static void try_join(gp_fusing *f, int w, int port, gp_joined *room)
 {
-    const gp_stage *to = &f->g->stage[w], *from = gp_fusing_producer(f->g, to->in[port]);
-    int v = from && gp_is_elementwise(from) ? f->group[(int)(from - f->g->stage)] : -1, all[GP_FUSE_MOST + 1];
-    if (v < 0 || v == f->group[w])
+    const gp_stage *to = &f->g->stage[w], *from;
+    int by = gp_stage_maker(f->g, to, port), v = by < 0 ? -1 : f->group[by], all[GP_FUSE_MOST + 1];
+    if (v < 0 || !gp_is_elementwise(from = &f->g->stage[by]) || v == f->group[w])
         return;
     int n = members(f, v, f->group[w], all);
     const char *why = against(f, from, to, all, n);
@@ -370,11 +364,11 @@ static void find_roots(gp_fusing *f)
     for (int v = 0; v < g->nstages; v++)
         for (int p = 0; p < g->stage[v].nin; p++) {
             int b = g->stage[v].in[p], s = f->segment[v];
-            const gp_stage *by = gp_fusing_producer(g, b);
-            if (!by)
+            int by = gp_stage_maker(g, &g->stage[v], p);
+            if (by < 0)
                 continue;
-            if (f->segment[(int)(by - g->stage)] == s && !g->stage[v].closes) {
-                f->roots[v] |= f->roots[(int)(by - g->stage)];
+            if (f->segment[by] == s && !g->stage[v].closes) {
+                f->roots[v] |= f->roots[by];
                 continue;
             }
             if (seen[b] != s + 1)
@@ -408,8 +402,10 @@ static bool begin(gp_fusing *f)
     f->kind = kind_that_fuses(f->r->registry);
     bool any = false;
     for (int v = 0; v < g->nstages && f->kind; v++)
-        for (int p = 0; p < g->stage[v].nin && may_join(&g->stage[v]); p++)
-            any |= gp_fusing_producer(g, g->stage[v].in[p]) && gp_is_elementwise(gp_fusing_producer(g, g->stage[v].in[p]));
+        for (int p = 0; p < g->stage[v].nin && may_join(&g->stage[v]); p++) {
+            int by = gp_stage_maker(g, &g->stage[v], p);
+            any |= by >= 0 && gp_is_elementwise(&g->stage[by]);
+        }
     if (!any || !g->fuse)
         return false;
     f->segment = gp_segments(f->r->arena, g);

@@ -37,8 +37,8 @@ static int sort_groups(gp_fusing *f, int *order)
     for (int v = 0; v < g->nstages; v++) {
         left += f->group[v] == v;
         for (int p = 0; p < g->stage[v].nin; p++) {
-            const gp_stage *from = g->stage[v].closes ? NULL : gp_fusing_producer(g, g->stage[v].in[p]);
-            waits[f->group[v]] += from && f->group[(int)(from - g->stage)] != f->group[v];
+            int from = g->stage[v].closes ? -1 : gp_stage_maker(g, &g->stage[v], p);
+            waits[f->group[v]] += from >= 0 && f->group[from] != f->group[v];
         }
     }
     while (n < left)
@@ -50,7 +50,7 @@ static int sort_groups(gp_fusing *f, int *order)
             order[n++] = v, waits[v] = -1;
             for (int m = v; m >= 0; m = f->next[m])
                 for (int o = 0; o < g->stage[m].nout; o++) {
-                    const gp_buffer *b = g->stage[m].out[o] < 0 ? NULL : &g->buffer[g->stage[m].out[o]];
+                    const gp_buffer *b = gp_stage_out(g, &g->stage[m], o);
                     for (int u = 0; b && u < b->nuse; u++)
                         waits[f->group[b->use[u].stage]] -= f->group[b->use[u].stage] != v
                                                          && !g->stage[b->use[u].stage].closes;
@@ -76,38 +76,23 @@ static void move_buffers(gp_fusing *f, gp_graph *to, int *moved)
     }
 }
 
-static void move_stage(gp_fusing *f, gp_graph *to, int i, const int *moved)
+/* A stage, which is the i-th in the new graph, or with -1 one of the prologue: that has only constants, which all stay. */
+static void move_stage(gp_fusing *f, gp_graph *to, gp_stage *st, int i, const int *moved)
 {
-    gp_stage *st = &to->stage[i];
     int *in = GP_NEW(f->r->arena, int, st->nin + 1), *out = GP_NEW(f->r->arena, int, st->nout + 1);
     for (int p = 0; p < st->nin; p++) {
         in[p] = st->in[p] < 0 ? -1 : moved[st->in[p]];
-        if (in[p] >= 0) {
+        if (in[p] >= 0 && i >= 0) {
             gp_buffer *b = &to->buffer[in[p]];
             b->use[b->nuse++] = (gp_use){ i, p };
         }
     }
     for (int p = 0; p < st->nout; p++) {
         out[p] = st->out[p] < 0 ? -1 : moved[st->out[p]];
-        if (out[p] >= 0)
+        if (out[p] >= 0 && i >= 0)
             to->buffer[out[p]].producer = (gp_use){ i, p };
     }
     st->in = in, st->out = out;
-}
-
-/* Stages of the prologue have only constants, which all stay. */
-static void move_prologue(gp_fusing *f, gp_graph *to, const int *moved)
-{
-    to->prologue = GP_NEW(f->r->arena, gp_stage, to->nprologue + 1);
-    for (int i = 0; i < to->nprologue; i++) {
-        gp_stage *st = &to->prologue[i];
-        *st = f->g->prologue[i];
-        st->in = GP_NEW(f->r->arena, int, st->nin + 1), st->out = GP_NEW(f->r->arena, int, st->nout + 1);
-        for (int p = 0; p < st->nin; p++)
-            st->in[p] = f->g->prologue[i].in[p] < 0 ? -1 : moved[f->g->prologue[i].in[p]];
-        for (int p = 0; p < st->nout; p++)
-            st->out[p] = f->g->prologue[i].out[p] < 0 ? -1 : moved[f->g->prologue[i].out[p]];
-    }
 }
 
 gp_graph *gp_fusing_rebuild(gp_fusing *f)
@@ -129,9 +114,13 @@ gp_graph *gp_fusing_rebuild(gp_fusing *f)
             finish_stage(f, order[i], &to->stage[i]);
         else
             to->stage[i] = g->stage[order[i]];
-        move_stage(f, to, i, moved);
+        move_stage(f, to, &to->stage[i], i, moved);
     }
-    move_prologue(f, to, moved);
+    to->prologue = GP_NEW(a, gp_stage, to->nprologue + 1);
+    for (int i = 0; i < to->nprologue; i++) {
+        to->prologue[i] = g->prologue[i];
+        move_stage(f, to, &to->prologue[i], -1, moved);
+    }
     gp_find_sources(a, to);
     return to;
 }

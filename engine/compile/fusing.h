@@ -32,7 +32,5 @@ typedef struct gp_fusing {
     gp_unfused *not; int nnot, not_cap;
 } gp_fusing;
 
-/* The stage that makes the buffer; NULL: none does, or there is no buffer. */
-const gp_stage *gp_fusing_producer(const gp_graph *g, int buffer);
 /* The graph with a stage for each group. */
 gp_graph *gp_fusing_rebuild(gp_fusing *f);

@@ -7,8 +7,6 @@
 #include <string.h>
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- inputs ---------------------------------------------------------- */
 
 static const gp_port *port_of(const gp_port *ports, int p)
@@ -47,8 +45,7 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
         cast = gp_format(r->arena, ": give it dtype: %s", only);
     else
         cast = gp_format(r->arena, "; put {use: cast, dtype: %s} before it", only);
-    const gp_node *in = gp_node_get(st->node, "in");
-    return AT(r, in ? in->at : st->s.at, "stage '%s' takes %s at '%s', but %s'%s' is %s%s",
+    return AT(r, gp_node_at(st->node, "in", st->s.at), "stage '%s' takes %s at '%s', but %s'%s' is %s%s",
               st->s.name, (accept & GP_ACCEPT_ANY) == GP_ACCEPT_REAL ? "any type but c64" : list,
               st->s.in_name[p], b->konst ? "the constant " : "", b->b.name, gp_dtype_name(t->dtype), cast);
 }
@@ -90,7 +87,6 @@ static void warn_of_rows(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b)
 {
     gp_type file = { 0 };
     const gp_stage *from = source_of_rows(r, b, &file);
-    const gp_node *in = gp_node_get(st->node, "in");
     for (int p = 0; from && p < st->s.nin; p++) {
         const gp_rbuf *c = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
         gp_type whole = c ? c->b.type : file;
@@ -99,7 +95,7 @@ static void warn_of_rows(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b)
         whole.dtype = file.dtype;
         if (!c || !c->konst || !gp_type_same(&whole, &file))
             continue;
-        gp_fail(r->errs, GP_E_WARN, in ? in->at : st->s.at, "stage '%s': a frame of '%s' is %s, one of the %lld rows that "
+        gp_fail(r->errs, GP_E_WARN, gp_node_at(st->node, "in", st->s.at), "stage '%s': a frame of '%s' is %s, one of the %lld rows that "
                 "stage '%s' reads, and the constant '%s' is as large as all of them. If the file is one frame, declare "
                 "%s: {dtype: %s, shape: %s}; if not, declare %s: {dtype: %s, shape: %s}", st->s.name, b->b.name,
                 frame, (long long)from->known.frames, from->name, c->b.name, b->b.name, type,
@@ -259,8 +255,7 @@ static bool check_varying(gp_resolving *r, const gp_rstage *st)
             name = r->buffer[st->s.in[p]].b.name;
     if (st->s.kind->any_shape)
         return true;
-    const gp_node *in = gp_node_get(st->node, "in");
-    return AT(r, in ? in->at : st->s.at, "stage '%s' takes frames of one shape, and those of '%s' may differ; where they do "
+    return AT(r, gp_node_at(st->node, "in", st->s.at), "stage '%s' takes frames of one shape, and those of '%s' may differ; where they do "
               "not, declare its shape under 'buffers' without '<='", st->s.name, name);
 }
 

@@ -104,7 +104,8 @@ typedef struct gp_spec {
 typedef enum gp_launch_mode {
     GP_LAUNCH_GRAPH, GP_LAUNCH_STREAM, GP_LAUNCH_PERSISTENT
 } gp_launch_mode;
-typedef enum gp_copies { GP_COPIES_AUTO, GP_COPIES_DMA, GP_COPIES_MAPPED } gp_copies;
+/* What the file says of that. */
+typedef enum gp_copies_said { GP_COPIES_AUTO, GP_COPIES_DMA, GP_COPIES_MAPPED } gp_copies_said;
 typedef enum gp_sync { GP_SYNC_AUTO, GP_SYNC_SPIN, GP_SYNC_YIELD, GP_SYNC_BLOCK } gp_sync;
 typedef enum gp_on_error { GP_ON_ERROR_STOP, GP_ON_ERROR_DROP } gp_on_error;
 typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;
@@ -183,10 +184,8 @@ typedef struct gp_stage {
     int *in, *out;             /* buffers, in port order; -1: optional, absent */
     const char **in_name, **out_name;
     int nin, nout;
-    bool device;               /* record() runs, not run(); */
-    bool on_said;              /* ... and the file says where it runs */
-    int placed;                /* ... on this one of gp_graph.device only; -1: on all lanes */
-    gp_loc placed_at;          /* where the file says that */
+    bool device;               /* record() runs, not run() */
+    int placed;                /* then on this one of gp_graph.device only; -1: on all lanes */
     gp_priority priority;
     bool priority_said;        /* ... in the file, for this stage */
     size_t spares;             /* bytes of a frame that do not cross since it runs on the host, see borders.c */
@@ -201,7 +200,6 @@ typedef struct gp_stage {
     gp_on_error on_error;      /* host */
     int64_t max_dropped;       /* frames that it may drop because they failed; or */
     double max_part;           /* ... of those that it took up, the part that may be; each -1: any */
-    gp_loc max_at;
     bool variables, calls_library, serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
         writes_all, each_once, file_each, uncaptured;
     size_t scratch, scratch_zero, state, table;
@@ -214,7 +212,6 @@ typedef struct gp_stage {
                                   NULL until resolved */
     bool by_number;            /* as shape() said */
     bool each_rank;            /* of a source, shard: none */
-    gp_loc shard_at;           /* ... where the file says `shard`, if it does */
     bool shared;               /* its frames are shared out among ranks (shard.c), or runs (resume.c): see gp_number_of */
     bool joins;                /* as shape() said, and */
     int to_rank, from_rank;    /* ... these, and */
@@ -244,6 +241,12 @@ typedef struct gp_stage {
 static inline bool gp_deps_code(const gp_stage *s)
 {
     return (s->nin && s->nout) || gp_kind_opt(s->kind, "script", GP_OPT_PATH);
+}
+
+/* Do frames of source i reach it? */
+static inline bool gp_comes_from(const gp_stage *s, int source)
+{
+    return s->sources[source / 32] >> source % 32 & 1;
 }
 
 /* carry.c: is it the stage that makes a carried buffer? */
@@ -317,7 +320,7 @@ typedef struct gp_graph {
     int64_t latency_ns;        /* most of a frame, from its source to its end, that launches are chosen for; 0: any */
     gp_launch_mode launch;
     gp_sync sync;
-    gp_copies copies;
+    gp_copies_said copies;
     gp_priority priority;      /* of stages that say none */
     gp_on_error on_error;
     int64_t stall_ns;          /* 0: never */
@@ -331,6 +334,22 @@ typedef struct gp_graph {
     uint64_t outside;          /* then: of what texts of the file have from the environment; */
     uint64_t from;             /* ... the number of the first frame, as the run found it there */
 } gp_graph;
+
+/* What is at a port of a stage, NULL: nothing. The stage that makes what it reads there, -1: none, as of a constant. */
+static inline gp_buffer *gp_stage_in(const gp_graph *g, const gp_stage *s, int port)
+{
+    return s->in[port] < 0 ? NULL : &g->buffer[s->in[port]];
+}
+
+static inline gp_buffer *gp_stage_out(const gp_graph *g, const gp_stage *s, int port)
+{
+    return s->out[port] < 0 ? NULL : &g->buffer[s->out[port]];
+}
+
+static inline int gp_stage_maker(const gp_graph *g, const gp_stage *s, int port)
+{
+    return s->in[port] < 0 ? -1 : g->buffer[s->in[port]].producer.stage;
+}
 
 /* Over all ranks and runs, the number of firing k of a stage, and the firing that has number n. */
 static inline uint64_t gp_number_of(const gp_graph *g, bool shared, uint64_t k)
@@ -411,6 +430,10 @@ typedef enum gp_task_kind {
     GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT, GP_TASK_COPY_PEER
 } gp_task_kind;
 
+/* When a launch of several frames does a task: all frames at once, or frame by frame, before the tasks that need what is
+ * made of the frame before; with these, of each frame in turn; or behind them. */
+typedef enum gp_task_turn { GP_TURN_BEFORE, GP_TURN_IN, GP_TURN_BEHIND } gp_task_turn;
+
 /* One thing the plan does per frame. A copy in or out moves all the rings of one pool to
  * the same-layout pool on the other side (from_pool, to_pool: schedule); a peer copy, which is a part of the segment
  * that reads the frame, moves one ring from one device to another. */
@@ -425,6 +448,7 @@ typedef struct gp_task {
     int from_pool, to_pool;    /* of copies; */
     gp_copying copying; int copied_most;       /* ... schedule: how, in launches of at most so many frames; in longer ones
                                   by a copy engine */
+    gp_task_turn turn;         /* schedule */
     int state, table, scratch; /* extras, or -1 */
     int *konst;                /* of stages: per input port, an extra or -1 */
 } gp_task;
@@ -487,17 +511,13 @@ gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp
 /* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
  * line 0 of a file whose name is `assignment` itself, the same pointer. */
 bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registry *, gp_errs *);
-/* edit.c: the file's text with what such an assignment sets, where it stands; all other bytes are as they were.
+/* The file's text with what such an assignment sets, where it stands; all other bytes are as they were.
  * *out_len bytes in memory of the arena. NULL with an error: nothing of it can be set there alone. */
 char *gp_spec_edit(gp_arena *, const char *text, size_t len, const char *file, const char *assignment,
                    const gp_registry *, size_t *out_len, gp_errs *);
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
-/* set.c: the path of "a.b=value", its parts. */
-const char **gp_set_words(gp_arena *, const char *assignment, int *n);
-/* In a path from `root` on, names of stages become their numbers. */
-void gp_number_stages(gp_arena *, const gp_node *root, const char **word, int nwords);
 /* set.c: the name of the i-th buffer that stage `name` makes when it says no `out`;
  * NULL past the last. `*port`: its port, NULL for one that is named by its buffer. */
 const char *gp_default_out(gp_arena *, const gp_kind *kind, const char *name, int i,

@@ -99,20 +99,36 @@ static bool may_fill(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 /* How many frames of a period a segment copies that way: none where they come once, at the end. */
 static size_t copies(const gp_scheduling *w, const gp_segment *s, gp_task_kind way)
 {
-    int at = 0;
-    while (w->p->task[s->task[at]].stage < 0)
-        at++;
-    int v = w->p->task[s->task[at]].stage;
+    int v = gp_segment_first(w->p, (int)(s - w->p->segment));
     const gp_stage *st = &w->g->stage[v];
     if (w->late[v])
         return 0;
     return (size_t)(way != GP_TASK_COPY_OUT ? st->rate : st->rate * st->regroup.make / st->regroup.every);
 }
 
+/* Finds the turns of the tasks: behind a task of a circle, and before one, is in the turn, too. There is room for a mark
+ * of each task of the plan. */
+static void set_turns(gp_scheduling *w, const gp_segment *s, bool *before, bool *behind)
+{
+    gp_task *task = w->p->task;
+    for (int i = 0; i < s->ntasks; i++) {
+        int k = s->task[i];
+        behind[k] = before[k] = task[k].stage >= 0 && w->g->stage[task[k].stage].circles;
+        for (int d = 0; d < task[k].ndeps; d++)
+            behind[k] |= behind[task[k].dep[d]];
+    }
+    for (int i = s->ntasks - 1; i >= 0; i--) {
+        int k = s->task[i];
+        for (int d = 0; d < task[k].ndeps && before[k]; d++)
+            before[task[k].dep[d]] = true;
+        task[k].turn = !behind[k] ? GP_TURN_BEFORE : before[k] ? GP_TURN_IN : GP_TURN_BEHIND;
+    }
+}
+
 bool gp_set_launches(gp_scheduling *w, gp_errs *errs)
 {
     gp_plan *p = w->p;
-    bool ok = true;
+    bool ok = true, *before = GP_NEW(w->a, bool, p->ntasks), *behind = GP_NEW(w->a, bool, p->ntasks);
     for (int v = 0; v < w->g->nstages; v++)
         ok &= may_fill(w->g, &w->g->stage[v], errs);
     for (int k = 0; k < p->nsegments; k++) {
@@ -135,14 +151,11 @@ bool gp_set_launches(gp_scheduling *w, gp_errs *errs)
             s->streams = 1;            /* frames take turns, and there is nothing else to do meanwhile */
         s->batch = gp_segment_batch(p, s, w->g->batch);
         s->sparse = is_sparse(p, s);
+        set_turns(w, s, before, behind);
         if (s->ntasks > GP_REC_ITEMS) {
-            int v = -1;
-            for (int i = 0; v < 0; i++)
-                v = p->task[s->task[i]].stage;
-            ok = gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,
-                         "stage '%s' begins a segment of %d tasks, a launch takes at most %d; put "
-                         "a host stage between, such as 'lua'", w->g->stage[v].name, s->ntasks,
-                         (int)GP_REC_ITEMS);
+            const gp_stage *first = &w->g->stage[gp_segment_first(p, k)];
+            ok = gp_fail(errs, GP_E_SPEC, first->at, "stage '%s' begins a segment of %d tasks, a launch takes at most %d; "
+                         "put a host stage between, such as 'lua'", first->name, s->ntasks, (int)GP_REC_ITEMS);
         }
     }
     return ok;

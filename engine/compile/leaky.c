@@ -6,8 +6,6 @@
 #include <string.h>
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 static bool shape(gp_shape *s)
 {
     s->out[0] = s->in[0];
@@ -40,14 +38,6 @@ gp_when_full gp_leaky_when(const gp_stage *st)
 }
 
 /* ---- the stage before an input ------------------------------------------------------- */
-
-int gp_leaky_most(const gp_node *stages)
-{
-    int n = 0;
-    for (int i = 0; i < stages->n; i++)
-        n += gp_node_get(stages->item[i], "when_full") != NULL;
-    return n;
-}
 
 /* The only input that has frames; -1: there are several. */
 static int only_input(const gp_resolving *r, const gp_rstage *st)
@@ -98,7 +88,7 @@ static int leak_of(const gp_graph *g, const gp_stage *st, bool *other)
     int leak = -1;
     *other = false;
     for (int i = 0; i < g->nstages; i++) {
-        bool is = st->sources[i / 32] >> i % 32 & 1, leaks = is && gp_is_leaky(&g->stage[i]);
+        bool is = gp_comes_from(st, i), leaks = is && gp_is_leaky(&g->stage[i]);
         *other |= is && (!leaks || leak >= 0);
         leak = leaks ? i : leak;
     }

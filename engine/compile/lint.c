@@ -72,17 +72,6 @@ static void warn(linting *l, gp_loc at, const char *fmt, ...)
     gp_fail(l->errs, GP_E_WARN, at, "%s; %s (lint: %s)", what, l->lint->edit, l->lint->name);
 }
 
-/* The stage that an actor is, or the first of its segment. */
-static const gp_stage *stage_of(const linting *l, int actor)
-{
-    gp_actor q = l->p->actor[actor];
-    const gp_segment *s = q.kind == GP_ACTOR_HOST ? NULL : &l->p->segment[q.segment];
-    int v = q.stage;
-    for (int i = 0; v < 0 && i < s->ntasks; i++)
-        v = l->p->task[s->task[i]].stage;
-    return &l->g->stage[v];
-}
-
 /* ---- the lints ------------------------------------------------------- */
 
 /* Stages of one cycle take turns at any depth. */
@@ -93,15 +82,15 @@ static void lint_depth(linting *l)
         int c = 0;
         if (r->segment >= 0 || r->depth > 1)
             continue;
-        const gp_stage *from = stage_of(l, r->producer);
-        while (c < r->nconsumers && from->cycle && stage_of(l, r->consumer[c])->cycle == from->cycle)
+        const gp_stage *from = gp_actor_first(l->p, r->producer);
+        while (c < r->nconsumers && from->cycle && gp_actor_first(l->p, r->consumer[c])->cycle == from->cycle)
             c++;
         if (c == r->nconsumers)
             continue;
         const gp_buffer *b = &l->g->buffer[r->buffer];
         gp_loc at = b->depth_said ? b->depth_at : gp_node_at(l->root, "depth", b->at);
         warn(l, at, "buffer '%s' has depth 1, so stages '%s' and '%s' take turns", b->name, from->name,
-             stage_of(l, r->consumer[c])->name);
+             gp_actor_first(l->p, r->consumer[c])->name);
     }
 }
 
@@ -159,7 +148,7 @@ static void lint_workers(linting *l)
         if (st->device || st->serial || gp_node_get(st->node, "workers"))
             continue;
         for (int p = 0; p < st->nin; p++) {
-            int v = st->in[p] < 0 ? -1 : l->g->buffer[st->in[p]].producer.stage;
+            int v = gp_stage_maker(l->g, st, p);
             if (v >= 0)                                    /* no constant */
                 before = fewer(before, &l->g->stage[v]);
         }
@@ -400,7 +389,7 @@ static void lint_rate(linting *l)
         const gp_stage *st = &l->g->stage[i], *slow = NULL, *fast = NULL;
         for (int v = 0; v < i && st->nin > 1; v++) {
             const gp_stage *from = &l->g->stage[v];
-            if (!(st->sources[v / 32] >> v % 32 & 1) || from->known.hertz <= 0)
+            if (!gp_comes_from(st, v) || from->known.hertz <= 0)
                 continue;
             slow = slow && slow->known.hertz <= from->known.hertz ? slow : from;
             fast = fast && fast->known.hertz >= from->known.hertz ? fast : from;
@@ -419,7 +408,7 @@ static void lint_numbers(linting *l)
         const gp_stage *st = &l->g->stage[i], *low = NULL, *high = NULL;
         for (int v = 0; v < i && st->nin > 1; v++) {
             const gp_stage *from = &l->g->stage[v];
-            if (!(st->sources[v / 32] >> v % 32 & 1) || !from->known.number)
+            if (!gp_comes_from(st, v) || !from->known.number)
                 continue;
             low = low && low->known.number <= from->known.number ? low : from;
             high = high && high->known.number >= from->known.number ? high : from;
@@ -479,7 +468,7 @@ static void lint_lengths(linting *l)
         int few = -1, many = -1;
         bool all = !gp_is_carry(st);
         for (int i = 0; i < st->nin && all; i++) {
-            const gp_buffer *b = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
+            const gp_buffer *b = gp_stage_in(g, st, i);
             if (!b || b->producer.stage < 0)
                 continue;
             int64_t n = made[b->producer.stage];
@@ -505,7 +494,7 @@ static int64_t frames_of(const linting *l, const gp_stage *st)
     int64_t least = -1;
     for (int v = 0; v < l->g->nstages; v++) {
         const gp_stage *from = &l->g->stage[v];
-        if (from->nin || !(st->sources[v / 32] >> v % 32 & 1))
+        if (from->nin || !gp_comes_from(st, v))
             continue;
         if (from->known.frames <= 0)
             return -1;

@@ -8,8 +8,6 @@
 #include "compile/resolve.h"
 #include "compile/steps.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- names ----------------------------------------------------------- */
 
 static int find(const gp_resolving *r, const char *name)
@@ -149,25 +147,21 @@ static void admit(gp_resolving *r, gp_rstage *st)
 /* Checks a stage of the body that is resolved. */
 static bool check_stage(gp_resolving *r, const gp_stage *st)
 {
-    if (!st->device)
-        return AT(r, st->at, "stage '%s' runs on the host, which no stage of a loop may do: take it out of "
-                  "the loop", st->name);
-    if (st->uncaptured)
-        return AT(r, st->at, "stage '%s' calls a library in a way that cannot be part of a graph, which no stage of a "
-                  "loop may do: take it out of the loop", st->name);
-    if (st->state)
-        return AT(r, st->at, "stage '%s' carries state from frame to frame, which no stage of a loop may do: "
-                  "take it out of the loop", st->name);
-    if (st->serial || st->keeps_slots || st->frame_info)
-        return AT(r, st->at, "stage '%s' %s, which no stage of a loop may do: take it out of the loop", st->name,
-                  st->frame_info ? "reads the frame's number, rows or time ('frame')"
-                  : "relies on the order of frames");
-    if (st->each_shape)
-        return AT(r, st->at, "stage '%s' makes of each frame one of another shape, which no stage of a loop may do where frames "
-                  "differ: take it out of the loop", st->name);
-    if (st->cooperative)
-        return AT(r, st->at, "stage '%s' has a cooperative kernel, which no stage of a loop may have: let the kernel "
-                  "itself loop, as all of its blocks can wait for each other", st->name);
+    static const char take_out[] = "do: take it out of the loop";
+    const struct { bool is; const char *does, *may; } refused[] = {
+        { !st->device, "runs on the host", take_out },
+        { st->uncaptured, "calls a library in a way that cannot be part of a graph", take_out },
+        { st->state, "carries state from frame to frame", take_out },
+        { st->frame_info, "reads the frame's number, rows or time ('frame')", take_out },
+        { st->serial || st->keeps_slots, "relies on the order of frames", take_out },
+        { st->each_shape, "makes of each frame one of another shape", "do where frames differ: take it out of the loop" },
+        { st->cooperative, "has a cooperative kernel", "have: let the kernel itself loop, as all of its blocks can wait for "
+                                                       "each other" },
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].is)
+            return AT(r, st->at, "stage '%s' %s, which no stage of a loop may %s", st->name, refused[i].does,
+                      refused[i].may);
     return true;
 }
 

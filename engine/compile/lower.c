@@ -32,15 +32,6 @@ static void push(gp_arena *a, list *l, int x)
     *GP_PUSH(a, l->v, l->n, l->cap) = x;
 }
 
-/* An array of n ints, all -1. */
-static int *none(gp_arena *a, int n)
-{
-    int *v = GP_NEW(a, int, n);
-    for (int i = 0; i < n; i++)
-        v[i] = -1;
-    return v;
-}
-
 /* ---- actors ---------------------------------------------------------- */
 
 static void chain_stages(lowering *w)
@@ -249,9 +240,9 @@ static void make_stage_tasks(lowering *w)
         const gp_stage *s = &w->g->stage[v];
         w->task[v] = (gp_task){
             .op = s->device ? GP_TASK_STAGE : GP_TASK_HOST, .stage = v, .segment = -1,
-            .in = none(w->a, s->nin), .nin = s->nin, .out = none(w->a, s->nout), .nout = s->nout,
+            .in = gp_nones(w->a, s->nin), .nin = s->nin, .out = gp_nones(w->a, s->nout), .nout = s->nout,
             .from_pool = -1, .to_pool = -1, .state = -1, .table = -1, .scratch = -1,
-            .konst = none(w->a, s->nin),
+            .konst = gp_nones(w->a, s->nin),
         };
         gp_place place = gp_stage_place(w->g, s);
         if (!s->device)
@@ -286,7 +277,7 @@ static void depend_on_carry(lowering *w, gp_task *t, int v, const int *task_of, 
 {
     const gp_stage *s = &w->g->stage[v];
     for (int o = 0; o < s->nout; o++) {
-        const gp_buffer *b = s->out[o] < 0 ? NULL : &w->g->buffer[s->out[o]];
+        const gp_buffer *b = gp_stage_out(w->g, s, o);
         for (int u = 0; b && u < b->nuse; u++)
             if (gp_stage_circles_back(&w->g->stage[b->use[u].stage]))
                 depend_on(w, t, task_of[b->use[u].stage], cap);
@@ -322,7 +313,7 @@ static void order_tasks(lowering *w)
         ncopies += (w->info[i].copy_in.n + w->info[i].copy_peer.n + w->info[i].copy_out.n) / 2;
     p->task = GP_NEW(w->a, gp_task, g->nstages + ncopies);
     int *order = GP_NEW(w->a, int, g->nstages + ncopies);
-    int *writer = none(w->a, p->nrings), *task_of = none(w->a, g->nstages);
+    int *writer = gp_nones(w->a, p->nrings), *task_of = gp_nones(w->a, g->nstages);
     for (int i = 0; i < p->nactors; i++) {
         int v = p->actor[i].stage, k = p->actor[i].segment;
         actor_info *info = &w->info[i];
@@ -409,11 +400,11 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
 gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *errs)
 {
     gp_plan *p = GP_NEW(a, gp_plan, 1);
-    *p = (gp_plan){ .graph = g, .unified = !g->ndevices, .host_task = none(a, g->nstages),
-                    .konst = { none(a, g->nbuffers), none(a, g->nbuffers) } };
+    *p = (gp_plan){ .graph = g, .unified = !g->ndevices, .host_task = gp_nones(a, g->nstages),
+                    .konst = { gp_nones(a, g->nbuffers), gp_nones(a, g->nbuffers) } };
     lowering w = {
         .a = a, .g = g, .p = p,
-        .group = gp_segments(a, g), .next = none(a, g->nstages), .actor = GP_NEW(a, int, g->nstages),
+        .group = gp_segments(a, g), .next = gp_nones(a, g->nstages), .actor = GP_NEW(a, int, g->nstages),
         .task = GP_NEW(a, gp_task, g->nstages),
     };
     chain_stages(&w);

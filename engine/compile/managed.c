@@ -16,25 +16,25 @@ static bool check(const gp_graph *g, const gp_buffer *b, const gp_stage *st, boo
                    "its slots are fetched before a launch, and there is one launch for all", b->name);
 }
 
+/* Can its slots be there? *device: does a stage of the device touch them? */
+static bool can_be(const gp_graph *g, const gp_buffer *b, bool *device, gp_errs *errs)
+{
+    bool ok = check(g, b, &g->stage[b->producer.stage], device, errs);
+    for (int u = 0; ok && u < b->nuse; u++)
+        ok = check(g, b, &g->stage[b->use[u].stage], device, errs);
+    return ok;
+}
+
 bool gp_managed_may(const gp_graph *g, const gp_buffer *b)
 {
-    gp_errs none = { .n = 0 };
-    bool device = false, ok = b->producer.stage < 0 || check(g, b, &g->stage[b->producer.stage], &device, &none);
-    for (int u = 0; ok && u < b->nuse; u++)
-        ok = b->producer.stage < 0 || check(g, b, &g->stage[b->use[u].stage], &device, &none);
-    return ok;
+    return b->producer.stage < 0 || can_be(g, b, &(bool){ false }, &(gp_errs){ .n = 0 });
 }
 
 void gp_managed_check(const gp_graph *g, gp_errs *errs)
 {
     for (int i = 0; i < g->nbuffers; i++) {
         const gp_buffer *b = &g->buffer[i];
-        bool device = false, ok = true;
-        if (!b->managed || b->producer.stage < 0)
-            continue;
-        ok = check(g, b, &g->stage[b->producer.stage], &device, errs);
-        for (int u = 0; ok && u < b->nuse; u++)
-            ok = check(g, b, &g->stage[b->use[u].stage], &device, errs);
+        bool device = false, ok = b->managed && b->producer.stage >= 0 && can_be(g, b, &device, errs);
         if (ok && !device)
             gp_fail(errs, GP_E_SPEC, b->managed_at, "'memory' has no effect: no stage of the device makes or reads "
                     "buffer '%s'", b->name);

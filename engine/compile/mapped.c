@@ -75,7 +75,7 @@ static bool may_map(const gp_plan *p, const gp_segment *seg, const gp_task *t)
 
 static void choose(const gp_plan *p, const gp_segment *seg, gp_task *t)
 {
-    gp_copies asked = p->graph->copies;
+    gp_copies_said asked = p->graph->copies;
     if (!gp_is_copy(t))
         return;
     bool mapped = may_map(p, seg, t), measured;

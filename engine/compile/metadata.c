@@ -7,8 +7,6 @@
 #include <string.h>
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- names ------------------------------------------------------------ */
 
 /* What a frame has that no file keeps, or by its name. */
@@ -63,7 +61,7 @@ static void list_origins(listing *w, int stage)
     const gp_buffer *only = NULL;
     int n = 0, from = 0;
     for (int p = 0; p < st->nin; p++) {
-        const gp_buffer *b = st->in[p] < 0 ? NULL : &w->g->buffer[st->in[p]];
+        const gp_buffer *b = gp_stage_in(w->g, st, p);
         if (!b || !b->norigins)
             continue;
         only = b, from++;

@@ -14,7 +14,7 @@
 
 /* ---- the scope of expressions ---------------------------------------- */
 
-static const gp_var *find_var(const gp_vars *vars, const char *name)
+const gp_var *gp_var_find(const gp_vars *vars, const char *name)
 {
     int i = gp_table_index(&vars->index, name);
     return i < 0 ? NULL : &vars->v[i];
@@ -23,7 +23,7 @@ static const gp_var *find_var(const gp_vars *vars, const char *name)
 static bool lookup_var(const gp_scope *s, const char *name, gp_num *out)
 {
     gp_lookup *l = (gp_lookup *)s->arg;
-    const gp_var *v = find_var(l->vars, name);
+    const gp_var *v = gp_var_find(l->vars, name);
     if (v && v->number)
         *out = v->num;
     else if (v)
@@ -160,7 +160,7 @@ static const char *text_of_variable(gp_reader *r, const char *name)
 {
     gp_errs errs = { .n = 0 };
     const char *text = "";
-    const gp_var *v = find_var(r->vars, name);
+    const gp_var *v = gp_var_find(r->vars, name);
     return v && v->node && v->node->kind == GP_SCALAR
         && gp_interpolate(r->arena, v->node, r->vars->map, r->env, &text, &errs) ? text : "";
 }
@@ -171,7 +171,7 @@ static const char *variable_hint(gp_reader *r, const char *name, bool would_do)
     return would_do ? gp_format(r->arena, "; the variable is written ${%s}", name) : "";
 }
 
-static int word_index(const char *s, const char *choices)
+int gp_word_index(const char *s, const char *choices)
 {
     size_t len;
     for (int i = 0; choices; i++, choices = choices[len] ? choices + len + 1 : NULL) {
@@ -219,7 +219,7 @@ int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
 {
     const char *s = gp_read_text(r, n), *list = "", *c;
     size_t len;
-    int is = s ? word_index(s, choices) : -1;
+    int is = s ? gp_word_index(s, choices) : -1;
     if (!s || is >= 0)
         return is;
     gp_near near = GP_NEAR(s);
@@ -229,7 +229,7 @@ int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
         gp_near_try(&near, word);
         list = gp_format(r->arena, "%s%s%s", list, *list ? ", " : "", word);
     }
-    const char *hint = variable_hint(r, s, word_index(text_of_variable(r, s), choices) >= 0);
+    const char *hint = variable_hint(r, s, gp_word_index(text_of_variable(r, s), choices) >= 0);
     WRONG(r, n, "must be one of %s, not '%.80s'%s", list, s, *hint ? hint : gp_near_text(&near));
     return -1;
 }

@@ -61,12 +61,26 @@ const char *gp_const_text(const gp_buffer *b, char buf[32])
     return b->maker.stage >= 0 ? "computed once" : b->path ? b->path : b->numbers ? buf : gp_num_text(&b->value, buf);
 }
 
+int gp_segment_first(const gp_plan *p, int segment)
+{
+    const int *task = p->segment[segment].task;
+    while (p->task[*task].stage < 0)
+        task++;
+    return p->task[*task].stage;
+}
+
+const gp_stage *gp_actor_first(const gp_plan *p, int actor)
+{
+    const gp_actor *q = &p->actor[actor];
+    return &p->graph->stage[q->kind == GP_ACTOR_HOST ? q->stage : gp_segment_first(p, q->segment)];
+}
+
 bool *gp_late_stages(gp_arena *a, const gp_graph *g)
 {
     bool *late = GP_NEW(a, bool, g->nstages);
     for (int v = 0; v < g->nstages; v++)
         for (int i = 0; i < g->stage[v].nin; i++) {
-            int from = g->stage[v].in[i] < 0 ? -1 : g->buffer[g->stage[v].in[i]].producer.stage;
+            int from = gp_stage_maker(g, &g->stage[v], i);
             late[v] |= from >= 0 && !g->stage[v].closes && (late[from] || g->stage[from].regroup.every == INT64_MAX);
         }
     return late;

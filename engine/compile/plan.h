@@ -1,6 +1,7 @@
 /* plan.h - what the passes over plans and their dump share. */
 #pragma once
 
+#include <string.h>
 #include "compile/ir.h"
 
 /* The most items in what one launch records, and of stamps beside them. */
@@ -26,6 +27,28 @@ static inline size_t gp_size_round(size_t bytes)
     return bytes > SIZE_MAX - 255 ? SIZE_MAX & ~(size_t)255 : (bytes + 255) & ~(size_t)255;
 }
 
+/* Rings with counters by actor: those of actor i are v[from[i]] ... v[from[i + 1] - 1]. */
+typedef struct gp_ring_lists { int *from, *v; } gp_ring_lists;
+
+/* play.c: frames on their way through a plan. Once every actor has fired as often as its rate says, the marking is what it
+ * was, so they can go on for ever; a window is full after `periods` of these. */
+typedef struct gp_playing {
+    const gp_plan *p;
+    const gp_stage **stage;    /* of each actor: the one that it is, or the first of its segment */
+    uint64_t *fired;           /* of each actor */
+    int *depth;                /* of each ring: what it has room for; the caller's */
+    gp_ring_lists made, read;
+    uint64_t periods;
+    int lacks;                 /* a ring that lacked a frame last */
+} gp_playing;
+gp_playing gp_play_begin(gp_arena *a, const gp_plan *p);
+/* Until each actor has fired `periods` times its rate; the smallest ring that keeps one from it for lack of room, or -1:
+ * none does. They may be not done even so, where stages wait for each other's frames. */
+int gp_play(gp_playing *y, uint64_t periods);
+bool gp_play_is_done(const gp_playing *y, uint64_t periods);
+/* The slots of a ring that its producer's next firing needs it to have. */
+uint64_t gp_play_needs(const gp_playing *y, int ring);
+
 /* deepen.c: raises depth[ring], which is gp_ring.depth at first, so that stages of different rates never stand still.
  * False where a depth that the file says is too small for that. */
 bool gp_deepen(gp_arena *a, const gp_plan *p, int *depth, gp_errs *errs);
@@ -34,6 +57,12 @@ bool gp_deepen(gp_arena *a, const gp_plan *p, int *depth, gp_errs *errs);
  * GP_LONG takes long; of fewer, a graph for each range of slots is made soon. */
 enum { GP_LONG = 1000 };
 int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s);
+
+/* An array of n ints, all -1. */
+static inline int *gp_nones(gp_arena *a, int n)
+{
+    return memset(GP_NEW(a, int, n), -1, sizeof(int) * (size_t)n);
+}
 
 /* Where a device stage runs. */
 static inline gp_place gp_stage_place(const gp_graph *g, const gp_stage *s)
@@ -102,6 +131,9 @@ static inline bool gp_are_peers(const gp_graph *g, gp_place from, gp_place to)
 
 /* plan.c: of each stage, does it get its first frame only when a source has ended? */
 bool *gp_late_stages(gp_arena *a, const gp_graph *g);
+/* plan.c: the first stage of a segment; and the stage that an actor is, or the first of its segment. */
+int gp_segment_first(const gp_plan *p, int segment);
+const gp_stage *gp_actor_first(const gp_plan *p, int actor);
 /* plan.c: the slots that the pipeline gives its buffers; where it does not say, the most that one has by default. */
 int gp_plan_depth(const gp_plan *p);
 /* plan.c: what a constant is: its file, how many numbers, or the number that all its elements are. */

@@ -3,8 +3,6 @@
 #include "base/plural.h"
 #include "compile/wire.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- ports ----------------------------------------------------------- */
 
 /* One entry of `in` or `out`; port NULL: by position. */
@@ -129,46 +127,6 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     return b != NULL;
 }
 
-/* For inputs and outputs alike: allocates the arrays of the stage and keeps the names. */
-static void keep(gp_resolving *r, int n, const char **names, int **index, const char ***kept)
-{
-    *index = GP_NEW(r->arena, int, n);
-    *kept = GP_NEW(r->arena, const char *, n);
-    for (int p = 0; p < n; p++)
-        (*index)[p] = -1, (*kept)[p] = names[p];
-}
-
-void gp_wire_out(gp_resolving *r, gp_rstage *st)
-{
-    const gp_node *said = gp_node_get(st->node, "out");
-    const gp_port *ports = st->s.kind ? st->s.kind->out : NULL;
-    struct side s = { .in = false };
-    int conn_of[GP_MAXPORT], n = -1;
-    const char *names[GP_MAXPORT];
-    bool ok = true;
-    if (said && st->s.kind && (!ports || !ports[0].name) && !(said->kind == GP_LIST && !said->n))
-        ok = AT(r, said->at, "stage '%s' has no output: '%s' is a sink", st->s.name,
-                st->s.kind->name);
-    else if (said)
-        ok = read_side(r, &s, said);
-    else
-        default_out(r, st, &s);
-    if (ok)
-        n = match(r, st, &s, ports, conn_of, names);
-    st->outs_broken = n < 0;
-    if (n < 0)
-        return;
-    keep(r, n, names, &st->s.out, &st->s.out_name);
-    st->s.nout = n;
-    for (int p = 0; p < n; p++) {
-        if (conn_of[p] >= 0)
-            st->outs_broken |= !produce(r, st, p, &s.c[conn_of[p]]);
-        else if (!ports[p].optional)
-            st->outs_broken = !AT(r, said->at, "output '%s' of stage '%s' needs a buffer",
-                                  names[p], st->s.name);
-    }
-}
-
 /* ---- inputs ---------------------------------------------------------- */
 
 /* Without `in`: the previous stage's only output. */
@@ -225,6 +183,56 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
            gp_near_buffer(r, &near));
 }
 
+/* ---- of a stage ------------------------------------------------------ */
+
+/* For inputs and outputs alike: allocates the arrays of the stage and keeps the names. */
+static void keep(gp_resolving *r, int n, const char **names, int **index, const char ***kept)
+{
+    *index = GP_NEW(r->arena, int, n);
+    *kept = GP_NEW(r->arena, const char *, n);
+    for (int p = 0; p < n; p++)
+        (*index)[p] = -1, (*kept)[p] = names[p];
+}
+
+/* Finds out which entry of `in` or `out` each port has, -1: none. How many ports there are; -1 after errors. */
+static int read_ports(gp_resolving *r, gp_rstage *st, struct side *s, int conn_of[GP_MAXPORT])
+{
+    const gp_node *said = gp_node_get(st->node, s->in ? "in" : "out");
+    const gp_kind *k = st->s.kind;
+    const gp_port *ports = !k ? NULL : s->in ? k->in : k->out;
+    const char *names[GP_MAXPORT];
+    bool ok = true;
+    if (said && k && (!ports || !ports[0].name) && !(said->kind == GP_LIST && !said->n))
+        ok = AT(r, said->at, "stage '%s' has no %s: '%s' is a %s", st->s.name, side_name(s), k->name,
+                s->in ? "source" : "sink");
+    else if (said)
+        ok = read_side(r, s, said);
+    else if (s->in)
+        ok = k && default_in(r, st, s);
+    else
+        default_out(r, st, s);
+    int n = ok ? match(r, st, s, ports, conn_of, names) : -1;
+    if (n >= 0 && s->in)
+        keep(r, st->s.nin = n, names, &st->s.in, &st->s.in_name);
+    else if (n >= 0)
+        keep(r, st->s.nout = n, names, &st->s.out, &st->s.out_name);
+    return n;
+}
+
+void gp_wire_out(gp_resolving *r, gp_rstage *st)
+{
+    struct side s = { .in = false };
+    int conn_of[GP_MAXPORT], n = read_ports(r, st, &s, conn_of);
+    st->outs_broken = n < 0;
+    for (int p = 0; p < n; p++) {
+        if (conn_of[p] >= 0)
+            st->outs_broken |= !produce(r, st, p, &s.c[conn_of[p]]);
+        else if (!st->s.kind->out[p].optional)
+            st->outs_broken = !AT(r, gp_node_get(st->node, "out")->at, "output '%s' of stage '%s' needs a buffer",
+                                  st->s.out_name[p], st->s.name);
+    }
+}
+
 /* The inputs of a carry stage, which has the name of its buffer: what the buffer carries, and its first frame. */
 static void connect_carry(gp_resolving *r, gp_rstage *st)
 {
@@ -245,34 +253,19 @@ static void connect_carry(gp_resolving *r, gp_rstage *st)
 
 static void connect_in(gp_resolving *r, gp_rstage *st)
 {
-    const gp_node *said = gp_node_get(st->node, "in");
-    const gp_port *ports = st->s.kind ? st->s.kind->in : NULL;
     struct side s = { .in = true };
-    int conn_of[GP_MAXPORT], n = -1;
-    const char *names[GP_MAXPORT];
-    bool ok = st->s.kind || said;
-    if (said && st->s.kind && (!ports || !ports[0].name) && !(said->kind == GP_LIST && !said->n))
-        ok = AT(r, said->at, "stage '%s' has no input: '%s' is a source", st->s.name,
-                st->s.kind->name);
-    else if (said)
-        ok = read_side(r, &s, said);
-    else if (ok)
-        ok = default_in(r, st, &s);
-    if (ok)
-        n = match(r, st, &s, ports, conn_of, names);
+    int conn_of[GP_MAXPORT], n = read_ports(r, st, &s, conn_of);
     if (n < 0) {
         st->broken = true;
         return;
     }
-    keep(r, n, names, &st->s.in, &st->s.in_name);
-    st->s.nin = n;
     for (int p = 0; p < n; p++) {
         if (conn_of[p] >= 0)
             consume(r, st, p, &s.c[conn_of[p]]);
-        else if (!ports[p].optional)
-            AT(r, said ? said->at : st->s.at, "input '%s' of stage '%s' is not connected; write "
-               "in: {%s: BUFFER}", names[p], st->s.name, names[p]);
-        if (conn_of[p] >= 0 ? st->s.in[p] < 0 : !ports[p].optional)
+        else if (!st->s.kind->in[p].optional)
+            AT(r, gp_node_at(st->node, "in", st->s.at), "input '%s' of stage '%s' is not connected; write "
+               "in: {%s: BUFFER}", st->s.in_name[p], st->s.name, st->s.in_name[p]);
+        if (conn_of[p] >= 0 ? st->s.in[p] < 0 : !st->s.kind->in[p].optional)
             st->broken = true;
     }
     gp_window_wire(r, st);

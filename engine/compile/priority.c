@@ -4,8 +4,6 @@
  * looks at it. */
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 static bool read_word(gp_resolving *r, const gp_node *n, gp_priority *out)
 {
     static const gp_priority of[] = { GP_PRIORITY_HIGH, GP_PRIORITY_NORMAL, GP_PRIORITY_LOW };

@@ -8,8 +8,6 @@
 #include "compile/firing.h"
 #include "compile/resolve.h"
 
-#define AT(at, ...) gp_fail(w->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 enum { RATE_MAX = 1 << 20 };
 
 typedef struct ratio { int64_t num, den; } ratio;
@@ -65,7 +63,7 @@ static int find(rating *w, int v, ratio *r)
 
 static bool too_far(rating *w, const gp_stage *st)
 {
-    return AT(st->at, "stage '%s' makes more than %d frames for each frame of its sources, or one for more than "
+    return AT(w, st->at, "stage '%s' makes more than %d frames for each frame of its sources, or one for more than "
               "that; regroup by smaller numbers on the way to it", st->name, RATE_MAX);
 }
 
@@ -79,17 +77,17 @@ static const char *read_at(const rating *w, const gp_stage *st, int p)
 static bool differ(rating *w, const gp_stage *st, int first, int port, ratio much)
 {
     if (first < 0)                     /* what it reads is of that component already, by what is carried */
-        return AT(st->at, "stage '%s' is on a cycle through a carried buffer, around which the number of frames "
+        return AT(w, st->at, "stage '%s' is on a cycle through a carried buffer, around which the number of frames "
                   "changes; it must come back the same: take the stages that regroup out of the cycle", st->name);
     const char *a = read_at(w, st, first), *b = read_at(w, st, port);
     const char *fast = much.num < much.den ? a : b, *slow = much.num < much.den ? b : a;
     int64_t many = much.num < much.den ? much.den : much.num, few = much.num < much.den ? much.num : much.den;
     if (few == 1)
-        return AT(gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
+        return AT(w, gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
                   "a frame of '%s' there are %lld of '%s'; put {use: group, frames: %lld} after '%s', or {use: hold, "
                   "frames: %lld} after '%s'", st->name, a, b, slow, (long long)many, fast, (long long)many, fast,
                   (long long)many, slow);
-    return AT(gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
+    return AT(w, gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
               "%lld frames of '%s' there are %lld of '%s'; bring them together with group, split, decimate or hold",
               st->name, a, b, (long long)few, slow, (long long)many, fast);
 }
@@ -106,7 +104,7 @@ static bool rate_stage(rating *w, int v)
     const gp_stage *st = &w->g->stage[v];
     int first = -1;
     for (int i = 0; i < st->nin; i++) {
-        int from = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+        int from = gp_stage_maker(w->g, st, i);
         if (from < 0 || w->g->stage[from].regroup.every == INT64_MAX)  /* one frame a run: of any rate */
             continue;
         ratio mine, its;
@@ -138,7 +136,7 @@ static void rate_together(rating *w, gp_arena *a)
     for (int v = 0; v < w->g->nstages; v++)
         for (int i = 0; i < w->g->stage[v].nin; i++) {
             const gp_stage *st = &w->g->stage[v];
-            int from = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+            int from = gp_stage_maker(w->g, st, i);
             if (from < 0 || w->g->stage[from].regroup.every < INT64_MAX || st->regroups || !st->device)
                 continue;
             if (!first[from]) {
@@ -241,12 +239,11 @@ static bool both(const unsigned *x, const unsigned *y, size_t words)
 static bool comes_late(rating *w, const arrivals *x, int v, int port)
 {
     const gp_stage *st = &w->g->stage[v];
-    const gp_node *in = gp_node_get(st->node, "in");
     int at[2] = { 0, port };
     size_t from = x->words * (size_t)w->g->buffer[st->in[port]].producer.stage;
     bool is_late = false, found = false;
     for (int i = 0; i < port && !found; i++) {
-        int by = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+        int by = gp_stage_maker(w->g, st, i);
         if (by < 0)
             continue;
         at[0] = i;
@@ -254,7 +251,7 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
         is_late = both(x->late + from, x->now + other, x->words);
         found = is_late || both(x->now + from, x->late + other, x->words);
     }
-    return AT(in ? in->at : st->at, "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
+    return AT(w, gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
               "set the option 'frames' of the stage that makes one frame of all", st->name, read_at(w, st, at[is_late]),
               read_at(w, st, at[!is_late]), read_at(w, st, at[is_late]));
 }
@@ -273,7 +270,7 @@ static bool arrive(rating *w, arrivals *x, int v, bool check)
     if (!st->nin)                      /* sources that are joined anywhere go on together */
         now[top / 32] |= 1u << top % 32;
     for (int i = 0; i < st->nin; i++) {
-        int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+        int from = gp_stage_maker(g, st, i);
         if (from < 0)
             continue;
         const unsigned *n = x->now + x->words * (size_t)from, *l = x->late + x->words * (size_t)from;
@@ -352,8 +349,7 @@ static bool check_fills(rating *w, gp_arena *a)
         int64_t there = n < 0 || !st->nin ? -1 : made[g->buffer[st->in[port]].producer.stage];
         if (!none || there <= 0)
             continue;
-        const gp_node *frames = gp_node_get(st->node, "frames");
-        return AT(frames ? frames->at : st->at, "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
+        return AT(w, gp_node_at(st->node, "frames", st->at), "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
                   "is whole, and there are only %lld; lower 'frames', or leave out '%s: drop'", st->name,
                   (long long)takes, read_at(w, st, port), (long long)there, r->drop_partial ? "partial" : "tail");
     }

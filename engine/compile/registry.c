@@ -159,42 +159,35 @@ static bool sound(const gp_kind *k, gp_errs *errs)
 {
     if (!k->name || !gp_is_name(k->name))
         return BAD("a kind is named '%s'", k->name ? k->name : "");
-    if (!k->help)
-        return BAD("kind '%s' has no help", k->name);
-    if (!k->shape)
-        return BAD("kind '%s' has no shape()", k->name);
+    bool sink = !k->out || !k->out[0].name, one = is_one(k->in) && is_one(k->out);
     bool works = k->open || k->close || k->finish || k->break_off || k->save || k->set_workers || k->max_run;
-    if (!k->run && !k->record && (works || !(is_one(k->in) && is_one(k->out))))
-        return BAD("kind '%s' has no run(), nor record() for the device", k->name);
-    if (!k->run && (k->finish || k->break_off || k->save || k->set_workers))
-        return BAD("kind '%s' has %s() and no run()", k->name, k->finish ? "finish" : k->break_off ? "break_off"
-                   : k->save ? "save" : "set_workers");
-    if (k->save && k->out && k->out[0].name)
-        return BAD("kind '%s' has save(), but is no sink", k->name);
-    if (!k->run && (!k->in || !k->in[0].name))
-        return BAD("kind '%s' is a source and has no run()", k->name);
-    if (k->emit && !(k->record && is_one(k->in) && is_one(k->out)))
-        return BAD("kind '%s' has emit(), but not record() and one input and output", k->name);
-    if (k->table && !k->record)
-        return BAD("kind '%s' has table() and no record()", k->name);
-    if (k->reserve && (!k->run || (k->out && k->out[0].name)))
-        return BAD("kind '%s' has reserve(), but is no sink with run()", k->name);
-    if (k->one_rank && !k->collective)
-        return BAD("kind '%s' has one_rank, but is not collective", k->name);
-    if (k->joins && (!k->run || (k->out && k->out[0].name)))
-        return BAD("kind '%s' has joins, but is no sink with run()", k->name);
-    if (k->fills_device && (!k->run || (k->record && !k->collective)))
-        return BAD("kind '%s' has fills_device, but is no kind with run() alone", k->name);
-    if (k->reads_device && !k->fills_device)
-        return BAD("kind '%s' has reads_device, and not fills_device", k->name);
-    if (k->collective && !k->run)
-        return BAD("kind '%s' is collective, but has no run()", k->name);
-    if (k->skipped && !k->collective && (!k->run || (k->out && k->out[0].name)))
-        return BAD("kind '%s' has skipped(), but is neither collective nor a sink with run()", k->name);
-    if (k->on_device && (!k->run || !k->record || k->elementwise))
-        return BAD("kind '%s' has on_device(), but not run() and record(), or is elementwise", k->name);
-    if (k->on_loan && (!k->run || k->record || (k->in && k->out) || !(is_one(k->in) || is_one(k->out))))
-        return BAD("kind '%s' has on_loan, but is no source or sink with run() and one port", k->name);
+    const struct { bool is; const char *what; } wrong[] = {
+        { !k->help, "has no help" },
+        { !k->shape, "has no shape()" },
+        { !k->run && !k->record && (works || !one), "has no run(), nor record() for the device" },
+        { !k->run && k->finish, "has finish() and no run()" },
+        { !k->run && k->break_off, "has break_off() and no run()" },
+        { !k->run && k->save, "has save() and no run()" },
+        { !k->run && k->set_workers, "has set_workers() and no run()" },
+        { k->save && !sink, "has save(), but is no sink" },
+        { !k->run && (!k->in || !k->in[0].name), "is a source and has no run()" },
+        { k->emit && !(k->record && one), "has emit(), but not record() and one input and output" },
+        { k->table && !k->record, "has table() and no record()" },
+        { k->reserve && !(k->run && sink), "has reserve(), but is no sink with run()" },
+        { k->one_rank && !k->collective, "has one_rank, but is not collective" },
+        { k->joins && !(k->run && sink), "has joins, but is no sink with run()" },
+        { k->fills_device && (!k->run || (k->record && !k->collective)), "has fills_device, but is no kind with run() alone" },
+        { k->reads_device && !k->fills_device, "has reads_device, and not fills_device" },
+        { k->collective && !k->run, "is collective, but has no run()" },
+        { k->skipped && !k->collective && !(k->run && sink), "has skipped(), but is neither collective nor a sink with run()" },
+        { k->on_device && (!k->run || !k->record || k->elementwise),
+          "has on_device(), but not run() and record(), or is elementwise" },
+        { k->on_loan && (!k->run || k->record || (k->in && k->out) || !(is_one(k->in) || is_one(k->out))),
+          "has on_loan, but is no source or sink with run() and one port" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (wrong[i].is)
+            return BAD("kind '%s' %s", k->name, wrong[i].what);
     if (k->max_run < 0)
         return BAD("kind '%s': max_run is %d", k->name, k->max_run);
     return ports_sound(k, k->in, "input", errs) && ports_sound(k, k->out, "output", errs) && options_sound(k, errs)

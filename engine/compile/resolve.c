@@ -7,8 +7,6 @@
 #include "compile/expr.h"
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- names ----------------------------------------------------------- */
 
 bool gp_is_label(const char *s)
@@ -48,8 +46,7 @@ static void work_out(struct vars_now *now, gp_var *v);
 static bool var_now(const gp_scope *s, const char *name, gp_num *out)
 {
     struct vars_now *now = (struct vars_now *)s->arg;
-    int i = gp_table_index(&now->vars->index, name);
-    gp_var *v = i < 0 ? NULL : &now->vars->v[i];
+    gp_var *v = (gp_var *)gp_var_find(now->vars, name);
     if (v && v->state == GP_VAR_NEW)
         work_out(now, v);
     if (v && v->number) {
@@ -128,12 +125,10 @@ static void read_vars(gp_resolving *r, const gp_node *map)
 /* For graph.scope: reads values that have been computed, writes nothing. */
 static bool var_later(const gp_scope *s, const char *name, gp_num *out)
 {
-    const gp_vars *vars = s->arg;
-    int i = gp_table_index(&vars->index, name);
-    if (i < 0 || !vars->v[i].number)
-        return false;
-    *out = vars->v[i].num;
-    return true;
+    const gp_var *v = gp_var_find(s->arg, name);
+    if (v && v->number)
+        *out = v->num;
+    return v && v->number;
 }
 
 static void each_var(const gp_scope *s, gp_near *near)
@@ -165,6 +160,14 @@ static int whole(gp_resolving *r, const char *key, int otherwise)
     if (n && !is_auto(n))
         gp_read_int(&r->read, n, 1, (int64_t)gp_key_find(gp_top_keys, key)->max, &v);
     return (int)v;
+}
+
+/* The node of a key that is read now, if there is one and it is a time that is not negative; `zero`: what 0 means. */
+static const gp_node *read_duration(gp_resolving *r, const gp_node *n, int64_t *ns, const char *zero)
+{
+    if (!n || !gp_read_time(&r->read, n, ns))
+        return NULL;
+    return *ns >= 0 ? n : GP_NULL(AT(r, n->at, "'%s' must be 0 (%s) or more", r->read.key, zero));
 }
 
 static int word(gp_resolving *r, const char *key)
@@ -221,23 +224,19 @@ static void read_top(gp_resolving *r)
     g->batch = whole(r, "batch", 0);
     g->launch = (gp_launch_mode)word(r, "launch");
     g->sync = (gp_sync)word(r, "sync");
-    g->copies = (gp_copies)word(r, "copies");
+    g->copies = (gp_copies_said)word(r, "copies");
     g->fuse = word(r, "fuse") == 0;
     g->on_error = (gp_on_error)word(r, "on_error");
     g->stall_ns = 30000000000;
-    if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
-        && g->stall_ns < 0)
-        AT(r, n->at, "'stall_timeout' must be 0 (never) or more");
+    read_duration(r, top(r, "stall_timeout"), &g->stall_ns, "never");
     if ((n = top(r, "batch_wait")) && gp_read_time(&r->read, n, &g->batch_wait_ns)) {
         if (g->batch_wait_ns < 0 || (double)g->batch_wait_ns > gp_key_find(gp_top_keys, "batch_wait")->max)
             AT(r, n->at, "'batch_wait' must be from 0 to 1s");
         else if (g->stall_ns > 0 && g->batch_wait_ns >= g->stall_ns)
             AT(r, n->at, "'batch_wait' must be less than 'stall_timeout'");
     }
-    if ((n = top(r, "latency")) && gp_read_time(&r->read, n, &g->latency_ns)) {
-        if (g->latency_ns < 0)
-            AT(r, n->at, "'latency' must be 0 (any) or more");
-        else if (g->latency_ns && g->stall_ns > 0 && g->latency_ns >= g->stall_ns)
+    if ((n = read_duration(r, top(r, "latency"), &g->latency_ns, "any"))) {
+        if (g->latency_ns && g->stall_ns > 0 && g->latency_ns >= g->stall_ns)
             AT(r, n->at, "'latency' must be less than 'stall_timeout'");
         else if (g->latency_ns && g->batch_wait_ns)
             AT(r, n->at, "'latency' chooses how long a launch waits: leave out 'batch_wait'");
@@ -245,8 +244,7 @@ static void read_top(gp_resolving *r)
             AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: "
                "leave out one of them");
     }
-    if ((n = top(r, "deadline")) && gp_read_time(&r->read, n, &g->deadline_ns) && g->deadline_ns < 0)
-        AT(r, n->at, "'deadline' must be 0 (none) or more");
+    read_duration(r, top(r, "deadline"), &g->deadline_ns, "none");
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
     const char *resume = (n = top(r, "resume")) ? gp_read_text(&r->read, n) : NULL;
@@ -299,7 +297,6 @@ static void read_on_error(gp_resolving *r, gp_rstage *st)
         st->s.on_error = (gp_on_error)i;
     if (!(n = stage_key(r, st, "max_dropped")))
         return;
-    st->s.max_at = n->at;
     if (st->s.device || !st->s.kind->run)
         no_effect(r, n, st, st->s.device ? "runs on the device" : "copies frames");
     else if (st->s.on_error == GP_ON_ERROR_STOP)
@@ -318,8 +315,8 @@ static void read_deadline(gp_resolving *r, gp_rstage *st)
     st->s.deadline_ns = may ? r->graph->deadline_ns : 0;
     if (n && !may)
         no_effect(r, n, st, !st->s.nin ? "is a source" : "does not run on the host; give it to one behind it that does");
-    else if (n && gp_read_time(&r->read, n, &st->s.deadline_ns) && st->s.deadline_ns < 0)
-        AT(r, n->at, "'deadline' must be 0 (none) or more");
+    else
+        read_duration(r, n, &st->s.deadline_ns, "none");
     r->graph->deadlines |= st->s.deadline_ns > 0;
 }
 
@@ -345,7 +342,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
             no_effect(r, n, st, k->on_device ? "runs where its options say" : k->run && !k->collective ? "runs on the host only"
                                 : k->record && !k->run ? "runs on the device only" : "runs where its input is made");
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
-            st->s.device = i == 1, st->s.on_said = true;
+            st->s.device = i == 1;
     } else if (k->run && !st->s.nin) {
         st->s.device = false;          /* used as a source: runs on the host */
     }
@@ -381,7 +378,6 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
     read_on_error(r, st);
     read_deadline(r, st);
     if ((n = stage_key(r, st, "shard"))) {
-        st->s.shard_at = n->at;
         if (st->s.nin)
             no_effect(r, n, st, "is no source");
         else if ((i = gp_read_word(&r->read, n, "auto|none")) >= 0)
@@ -440,7 +436,7 @@ void gp_find_sources(gp_arena *a, gp_graph *g)
             continue;
         }
         for (int p = 0; p < st->nin; p++) {
-            int from = st->in[p] < 0 ? -1 : g->buffer[st->in[p]].producer.stage;
+            int from = gp_stage_maker(g, st, p);
             if (from >= 0 && set[from] != set[i])
                 set[i] = set[i] < 0 ? set[from] : join(&s, set[i], set[from]);
         }
@@ -517,7 +513,7 @@ static void build(gp_resolving *r)
         st->in = places_of_ports(r, place, from->s.in, st->nin);
         st->out = places_of_ports(r, place, from->s.out, st->nout);
         for (int p = 0; p < st->nin; p++) {
-            gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
+            gp_buffer *b = gp_stage_in(g, st, p);
             if (b && st->prologue)
                 b->in_prologue = true;
             else if (b)

@@ -29,6 +29,9 @@
 #include "compile/keys.h"
 #include "base/table.h"
 
+/* A mistake in the file, at a place of it; false. */
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
 /* ---- names ----------------------------------------------------------- */
 
 enum { GP_VARS_DEEPEST = 64 };
@@ -64,6 +67,8 @@ typedef struct gp_vars {
     const gp_node *map;        /* NULL without vars */
 } gp_vars;
 
+const gp_var *gp_var_find(const gp_vars *vars, const char *name);      /* NULL: there is none */
+
 /* ---- readers --------------------------------------------------------- */
 
 typedef struct gp_reader {
@@ -86,6 +91,7 @@ bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns);
 const char *gp_read_text(gp_reader *r, const gp_node *n);
 const char *gp_read_path(gp_reader *r, const gp_node *n);
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices);   /* "a|b|c" */
+int gp_word_index(const char *s, const char *choices);                   /* NULL: there are none */
 gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
 
 /* text.c: the i-th var that is gpipe's own, and its name. `env` may be NULL. */
@@ -240,13 +246,13 @@ void gp_carry_cycles(gp_resolving *r);
 void gp_carry_infer(gp_resolving *r, gp_rstage *st);
 void gp_carry_check(gp_resolving *r);
 bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs);
-/* window.c: how many stages the key `window` makes at most; makes those of `st`, whose inputs are wired. */
-int gp_windows_most(const gp_node *stages);
+/* window.c: how many stages the keys `window` and `when_full` make at most; makes those of `window` of `st`, whose inputs
+ * are wired. */
+int gp_most_before(const gp_node *stages);
 void gp_window_wire(gp_resolving *r, gp_rstage *st);
 /* A stage that no file has, with one worker, which reads `buffer` and makes a buffer of its own name. */
 void gp_stage_before(gp_resolving *r, const gp_kind *of, const char *name, gp_loc at, int buffer);
 /* leaky.c: the same for the key `when_full`; and what cannot be behind it. */
-int gp_leaky_most(const gp_node *stages);
 void gp_leaky_wire(gp_resolving *r, gp_rstage *st);
 bool gp_leaky_check(const gp_graph *g, gp_errs *errs);
 /* order.c: fills order[]; cycles are errors. */
@@ -311,5 +317,9 @@ void gp_find_sources(gp_arena *a, gp_graph *g);
 void gp_share_cores(gp_arena *a, gp_graph *g, const gp_machine *m);
 /* files.c: errors where a stage of the graph writes what one reads, as far as paths tell. */
 void gp_check_files(gp_resolving *r);
+/* The source whose frames reach a stage, NULL: there are several. Of the first n files that a stage reads, the first that
+ * has the name of an earlier one, *of, in whatever folder; -1: none. */
+const gp_stage *gp_only_source(const gp_graph *g, const gp_stage *st);
+int gp_first_namesake(gp_arena *a, const gp_stage *st, int n, int *of);
 /* probe.c: what is known of a path. */
 const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob);

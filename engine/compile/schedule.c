@@ -86,7 +86,7 @@ static gp_plan *schedule(gp_arena *a, const gp_plan *from, gp_slots slots, gp_er
     gp_scheduling w = {
         .a = a, .g = from->graph, .p = p,
         .late = gp_late_stages(a, from->graph), .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
-        .lanes = GP_NEW(a, int, from->nsegments), .copied = GP_NEW(a, int, from->nrings),
+        .lanes = GP_NEW(a, int, from->nsegments), .copied = gp_nones(a, from->nrings),
         .twice = GP_NEW(a, bool, from->graph->nbuffers),
     };
     int failed = errs->failed;

@@ -30,7 +30,7 @@ void gp_merge_copies(gp_scheduling *w);
 /* mapped.c: how each copy between host and device is done. */
 void gp_set_copying(gp_scheduling *w);
 
-/* launches.c: streams and batches, and what one frame copies. False: a segment cannot be launched as the file asks. */
+/* launches.c: streams and batches, turns of tasks, and what one frame copies. False: a segment cannot be launched as the file asks. */
 bool gp_set_launches(gp_scheduling *w, gp_errs *errs);
 
 /* depth.c: how many frames in a row one device takes, where several take turns. */

@@ -31,8 +31,7 @@ typedef struct grouping {
 /* The stage that makes input i of stage v, -1: none, or it closes a cycle. */
 static int maker(const gp_graph *g, int v, int i)
 {
-    const gp_stage *s = &g->stage[v];
-    return s->in[i] < 0 || s->closes ? -1 : g->buffer[s->in[i]].producer.stage;
+    return g->stage[v].closes ? -1 : gp_stage_maker(g, &g->stage[v], i);
 }
 
 /* What is needed by a collective is needed by the stages before it, too, and by all of a cycle in one segment. False:
@@ -131,7 +130,7 @@ static void assign_levels(grouping *w)
         int lowest = -1;
         bool raise = s->device && !s->circles;
         for (int o = 0; o < s->nout && raise; o++) {
-            const gp_buffer *b = s->out[o] < 0 ? NULL : &g->buffer[s->out[o]];
+            const gp_buffer *b = gp_stage_out(g, s, o);
             for (int u = 0; b && u < b->nuse && raise; u++) {
                 int to = b->use[u].stage, most = w->level[to] - apart(w, v, to);
                 if (g->stage[to].closes)

@@ -1,6 +1,6 @@
-/* set.c - `--set PATH=VALUE`, and the names of stages that it needs.
+/* set.c - `--set PATH=VALUE`, in the tree and in the text of a file, and the names of stages that it needs.
  *
- * Changes the tree before resolve reads it. Nodes may be shared through
+ * It changes the tree before resolve reads it. Nodes may be shared through
  * aliases, so the way from the root to the change is copied first: a change
  * shows at its path and nowhere else. */
 #include <inttypes.h>
@@ -39,7 +39,8 @@ void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
     }
 }
 
-void gp_number_stages(gp_arena *a, const gp_node *n, const char **word, int nwords)
+/* In a path from `n` on, names of stages become their numbers. */
+static void number_stages(gp_arena *a, const gp_node *n, const char **word, int nwords)
 {
     for (int w = 0; n && w < nwords; w++) {
         bool named = n->kind == GP_LIST && w && !strcmp(word[w - 1], "stages");
@@ -165,15 +166,18 @@ static gp_node *put(struct set *s, gp_node *n, int w)
     return put_item(s, n, (int)i, w + 1);
 }
 
+/* Has the map, if it is one, that key? */
+static bool has_key(const gp_node *map, const char *key, gp_near *near)
+{
+    for (int i = 0; map && map->kind == GP_MAP && i < map->n; i++)
+        gp_near_try(near, map->key[i]->text);
+    return gp_node_get(map, key) != NULL;
+}
+
 static bool known_var(struct set *s, const gp_node *vars)
 {
     gp_near near = GP_NEAR(s->word[1]);
-    for (int i = 0; vars && vars->kind == GP_MAP && i < vars->n; i++) {
-        if (!strcmp(vars->key[i]->text, s->word[1]))
-            return true;
-        gp_near_try(&near, vars->key[i]->text);
-    }
-    return no_such(s, "variable under 'vars' is named", s->word[1], &near);
+    return has_key(vars, s->word[1], &near) || no_such(s, "variable under 'vars' is named", s->word[1], &near);
 }
 
 /* Is `word` one of the names that `out` gives (a scalar, a list, a map by port)? */
@@ -194,11 +198,8 @@ static bool known_buffer(struct set *s, const gp_node *buffers, const gp_node *s
 {
     const char *word = s->word[1];
     gp_near near = GP_NEAR(word);
-    for (int i = 0; buffers && buffers->kind == GP_MAP && i < buffers->n; i++) {
-        if (!strcmp(buffers->key[i]->text, word))
-            return true;
-        gp_near_try(&near, buffers->key[i]->text);
-    }
+    if (has_key(buffers, word, &near))
+        return true;
     for (int i = 0; names && i < stages->n; i++) {
         const gp_node *out = gp_node_get(stages->item[i], "out");
         if (out) {
@@ -285,7 +286,8 @@ static gp_node *parse_value(struct set *s, const char *value)
     return n;
 }
 
-const char **gp_set_words(gp_arena *a, const char *assignment, int *n)
+/* The path of "a.b=value", its parts. */
+static const char **words_of(gp_arena *a, const char *assignment, int *n)
 {
     const char **word = NULL, *equals = strchr(assignment, '=');
     int cap = 0;
@@ -304,15 +306,52 @@ bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
     const char *equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
         return gp_fail(errs, GP_E_USAGE, s.at, "write PATH=VALUE, like streams=4");
-    s.word = gp_set_words(a, assignment, &s.nwords);
+    s.word = words_of(a, assignment, &s.nwords);
     for (int i = 0; i < s.nwords; i++)
         if (!*s.word[i])
             return gp_fail(errs, GP_E_USAGE, s.at, "the path has an empty part");
     if (!(s.value = parse_value(&s, equals + 1)) || !check_path(&s, spec, registry))
         return false;
-    gp_number_stages(a, spec->root, s.word, s.nwords);
+    number_stages(a, spec->root, s.word, s.nwords);
     gp_node *root = put(&s, spec->root, 0);
     if (root)
         spec->root = root;
     return root != NULL;
+}
+
+/* ---- in the text ------------------------------------------------------ */
+
+static bool is_same(const gp_node *x, const gp_node *y)
+{
+    if (x->kind != y->kind || x->n != y->n)
+        return false;
+    if (x->kind == GP_SCALAR)
+        return x->len == y->len && !memcmp(x->text, y->text, x->len);
+    for (int i = 0; i < x->n; i++) {
+        const gp_node *other = x->kind == GP_LIST ? y->item[i] : gp_node_get(y, x->key[i]->text);
+        if (!other || !is_same(x->item[i], other))
+            return false;
+    }
+    return true;
+}
+
+char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, const char *assignment,
+                   const gp_registry *registry, size_t *out_len, gp_errs *errs)
+{
+    gp_spec *want = gp_parse(a, text, len, file, errs);
+    int n = 0;
+    if (!want)
+        return NULL;
+    const gp_node *before = want->root;
+    if (!gp_spec_set(a, want, assignment, registry, errs))
+        return NULL;
+    const char **word = words_of(a, assignment, &n);
+    number_stages(a, before, word, n);
+    char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
+    gp_errs *ignored = GP_NEW(a, gp_errs, 1);
+    const gp_spec *is = out ? gp_parse(a, out, *out_len, file, ignored) : NULL;
+    if (out && (!is || !is_same(want->root, is->root)))
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "'%.100s' cannot be written into this file "
+                               "without a change in another place (an anchor?); write it by hand", assignment));
+    return out;
 }

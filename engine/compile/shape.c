@@ -184,10 +184,10 @@ bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near)
     const gp_vars *vars = ctx_of(s)->vars;
     for (int k = 0; near && k < vars->n; k++)
         gp_near_try(near, vars->v[k].name);
-    int i = gp_table_index(&vars->index, name);
-    if (i >= 0 && vars->v[i].number)
-        *out = vars->v[i].num;
-    return i >= 0 && vars->v[i].number;
+    const gp_var *v = gp_var_find(vars, name);
+    if (v && v->number)
+        *out = v->num;
+    return v && v->number;
 }
 
 const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n)
@@ -292,26 +292,35 @@ static bool call_shape(gp_shape *s, gp_shape_ctx *c)
     return call(s, c, c->stage->kind->shape, "shape");
 }
 
+static gp_shape_ctx compiling(gp_resolving *r, const gp_rstage *st)
+{
+    return (gp_shape_ctx){ .r = r, .rs = st, .stage = &st->s, .vars = &r->vars, .errs = r->errs };
+}
+
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s)
 {
-    gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
-                              .errs = r->errs };
+    gp_shape_ctx c = compiling(r, st);
     return call_shape(s, &c);
+}
+
+/* Before the inputs of a stage are known: what its options say. */
+static gp_shape of_options(gp_shape_ctx *c)
+{
+    return (gp_shape){ .opts = c->stage->opts, .user = c->stage->kind->user, .workers = c->stage->workers, .ctx = c,
+                       .resume = c->r->graph->resume };
 }
 
 bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
 {
-    gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
-                              .errs = r->errs };
-    gp_shape s = { .opts = st->s.opts, .user = st->s.kind->user, .workers = st->s.workers, .ctx = &c,
-                   .resume = r->graph->resume };
+    gp_shape_ctx c = compiling(r, st);
+    gp_shape s = of_options(&c);
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 
 bool gp_shape_on_device(gp_resolving *r, const gp_rstage *st)
 {
-    gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars, .errs = r->errs };
-    gp_shape s = { .opts = st->s.opts, .user = st->s.kind->user, .workers = st->s.workers, .ctx = &c };
+    gp_shape_ctx c = compiling(r, st);
+    gp_shape s = of_options(&c);
     return st->s.kind->on_device(&s);
 }
 

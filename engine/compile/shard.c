@@ -26,7 +26,7 @@ bool gp_stage_starts_anew(const gp_stage *st)
 
 static bool shard_source(const gp_graph *g, gp_stage *st, gp_errs *errs)
 {
-    gp_loc at = st->shard_at.file ? st->shard_at : st->at;
+    gp_loc at = gp_node_at(st->node, "shard", st->at);
     if (st->each_rank)
         return !st->once || gp_fail(errs, GP_E_SPEC, at, "source '%s' reads a stream, of which each of %d ranks would take a "
                                     "part: run it in one process", st->name, g->ranks);
@@ -54,21 +54,10 @@ const char *gp_stage_needs(const gp_stage *st)
 /* Do its frames come from files that each are one, and are called differently? */
 static bool has_own_names(gp_arena *a, const gp_graph *g, const gp_stage *st)
 {
-    const gp_stage *from = NULL;
-    gp_table seen = { .arena = a };
-    for (int i = 0; i < g->nstages; i++) {
-        if (!(st->sources[i / 32] >> i % 32 & 1))
-            continue;
-        if (from)
-            return false;
-        from = &g->stage[i];
-    }
-    for (int k = 0; from && k < from->nreads; k++) {
-        size_t n;
-        const char *stem = gp_path_stem(from->reads[k], &n);
-        if (gp_table_put(&seen, gp_strndup(a, stem, n), k)->n != k)
-            return false;
-    }
+    const gp_stage *from = gp_only_source(g, st);
+    int of;
+    if (from && gp_first_namesake(a, from, from->nreads, &of) >= 0)
+        return false;
     return from && from->known.frames && from->known.frames <= from->nreads;
 }
 
@@ -89,12 +78,17 @@ static bool check_files(gp_arena *a, const gp_graph *g, const gp_stage *st, gp_e
                    "time: leave out 'if_exists: next', or write to a folder that is new", st->name, g->ranks);
 }
 
+static const gp_stage *maker(const gp_graph *g, const gp_stage *st, int port)
+{
+    int from = gp_stage_maker(g, st, port);
+    return from < 0 ? NULL : &g->stage[from];
+}
+
 static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *errs)
 {
     const gp_stage *from = NULL;
     for (int p = 0; p < st->nin; p++) {
-        const gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
-        const gp_stage *by = b && b->producer.stage >= 0 ? &g->stage[b->producer.stage] : NULL;
+        const gp_stage *by = maker(g, st, p);
         if (!by || by->closes)
             continue;
         if (from && from->shared != by->shared)
@@ -111,32 +105,20 @@ static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *e
     return why ? fail(errs, st->at, g, "stage '%s' %s", st->name, why) : check_files(a, g, st, errs);
 }
 
-/* Which rank alone has frames that a stage reads, plus 1, as *by makes them; 0: all have some. */
-static int has_alone(const gp_graph *g, const gp_stage *st, const gp_stage **by)
-{
-    *by = NULL;
-    for (int p = 0; p < st->nin; p++) {
-        const gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
-        const gp_stage *from = b && b->producer.stage >= 0 ? &g->stage[b->producer.stage] : NULL;
-        if (from && from->only && !*by)
-            *by = from;
-    }
-    return *by ? (*by)->only : 0;
-}
-
 /* Behind a stage whose frames one rank has there are frames in that rank alone, but for those that are carried: without
  * one before it each begins anew. */
 static bool find_alone(const gp_graph *g, gp_stage *st, gp_errs *errs)
 {
-    const gp_stage *by;
-    int only = has_alone(g, st, &by);
+    const gp_stage *by = NULL;
+    for (int p = 0; p < st->nin && !by; p++)
+        by = maker(g, st, p) && maker(g, st, p)->only ? maker(g, st, p) : NULL;
+    int only = by ? by->only : 0;
     const char *buffer = by ? g->buffer[by->out[0]].name : "";
     for (int p = 0; p < st->nin; p++) {
-        const gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
-        const gp_stage *from = b && b->producer.stage >= 0 ? &g->stage[b->producer.stage] : NULL;
+        const gp_stage *from = maker(g, st, p);
         if (from && from->only && from->only != only)
             return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' reads '%s', which rank %d alone has, beside '%s', which rank "
-                           "%d alone has", st->name, buffer, only - 1, b->name, from->only - 1);
+                           "%d alone has", st->name, buffer, only - 1, g->buffer[st->in[p]].name, from->only - 1);
     }
     if (st->kind->collective && only && !st->from_rank)
         return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' needs a frame of each rank, and rank %d alone has those of '%s'",

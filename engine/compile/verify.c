@@ -10,9 +10,6 @@
 #include "compile/firing.h"
 #include "compile/plan.h"
 
-/* Lists of rings: that of actor i is v[from[i]] ... v[from[i + 1] - 1]. */
-typedef struct lists { int *from, *v; } lists;
-
 typedef struct verifying {
     gp_arena *a;
     const gp_plan *p;
@@ -21,9 +18,8 @@ typedef struct verifying {
     int *actor;                /* of each stage */
     int *segment_actor;        /* of each segment */
     int *writer;               /* of each ring: its task; -1: the launcher */
-    lists made, read;          /* rings with counters, by actor */
+    gp_playing play;
     int *consumer, *reader;    /* of each ring: the last actor that was seen to be one */
-    const gp_stage **stage;    /* of each actor: the one that it is, or the first of a segment */
 } verifying;
 
 #define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
@@ -138,9 +134,6 @@ static bool check_tasks(verifying *v)
         if (s->device)
             v->actor[t->stage] = v->segment_actor[t->segment];
     }
-    for (int i = g->nstages - 1; i >= 0; i--)
-        if (v->actor[i] >= 0)
-            v->stage[v->actor[i]] = &g->stage[i];
     for (int i = 0; i < g->nstages; i++)
         if (times[i] != 1 || v->actor[i] < 0)
             return BUG(v, g->stage[i].at, "stage '%s' has no task", g->stage[i].name);
@@ -171,100 +164,27 @@ static bool check_convex(const verifying *v)
 
 /* ---- progress -------------------------------------------------------- */
 
-/* Rings with counters by the actor that makes them, or by those that read them. */
-static lists list_rings(const verifying *v, bool makers)
-{
-    const gp_plan *p = v->p;
-    lists l = { .from = GP_NEW(v->a, int, p->nactors + 2) };
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < p->nrings; i++) {
-            const gp_ring *r = &p->ring[i];
-            const int *actor = makers ? &r->producer : r->consumer;
-            for (int c = 0; r->segment < 0 && c < (makers ? 1 : r->nconsumers); c++)
-                if (pass == 0)
-                    l.from[actor[c] + 2]++;
-                else
-                    l.v[l.from[actor[c] + 1]++] = i;
-        }
-        for (int i = 0; pass == 0 && i < p->nactors; i++)
-            l.from[i + 2] += l.from[i + 1];
-        if (pass == 0)
-            l.v = GP_NEW(v->a, int, l.from[p->nactors + 1]);
-    }
-    return l;
-}
-
-/* The slots that ring `r` needs for its producer's next firing. */
-static uint64_t needed(const verifying *v, const gp_ring *r, const uint64_t *done)
-{
-    uint64_t made = gp_frames_made(&v->stage[r->producer]->regroup, done[r->producer] + 1), least = made;
-    for (int c = 0; c < r->nconsumers; c++) {
-        uint64_t from = gp_firing_from(&v->stage[r->consumer[c]]->regroup, done[r->consumer[c]]);
-        least = from < least ? from : least;
-    }
-    return made - least;
-}
-
-/* The ring that keeps an actor from its next firing, or -1. *full: the first that lacks room. */
-static int blocked_by(const verifying *v, int actor, const uint64_t *done, const uint64_t *depth, int *full)
-{
-    const gp_regroup *mine = &v->stage[actor]->regroup;
-    for (int i = v->read.from[actor]; i < v->read.from[actor + 1]; i++) {
-        int from = v->p->ring[v->read.v[i]].producer;
-        if (v->stage[from]->regroup.every < INT64_MAX      /* else it comes at the end */
-            && gp_frames_made(&v->stage[from]->regroup, done[from]) < gp_firing_to(mine, done[actor]))
-            return v->read.v[i];
-    }
-    for (int i = v->made.from[actor]; i < v->made.from[actor + 1]; i++) {
-        int ring = v->made.v[i];
-        if (needed(v, &v->p->ring[ring], done) > depth[ring])
-            return *full = *full < 0 ? ring : *full, ring;
-    }
-    return -1;
-}
-
-/* Plays frames through the actors as the executor does: an actor fires when all it reads have the frames that
- * it takes and all it makes have room. Once every actor has fired as often as its rate says, the marking is what
- * it was, so they can go on for ever; a window is full after some such periods. A launch may be of several
- * firings, but never needs more than one. deepen.c refuses what would take longer. Where all stand still, what is full
- * gets deeper, so that the depth that is needed can be told. */
+/* The plan goes on for ever. deepen.c refuses what would take longer. Where all stand still, what is full gets deeper, so
+ * that the depth that is needed can be told. */
 static bool check_progress(verifying *v)
 {
     const gp_plan *p = v->p;
-    uint64_t *done = GP_NEW(v->a, uint64_t, p->nactors), *depth = GP_NEW(v->a, uint64_t, p->nrings), periods = 2;
     int small = -1;                    /* the first ring that was too shallow */
-    v->made = list_rings(v, true);
-    v->read = list_rings(v, false);
+    gp_playing *y = &v->play;
+    *y = gp_play_begin(v->a, p);
     for (int i = 0; i < p->nrings; i++)
-        depth[i] = (uint64_t)p->ring[i].begins;
-    for (int i = 0; i < p->nactors; i++) {
-        const gp_regroup *r = &v->stage[i]->regroup;
-        if ((uint64_t)r->back / (uint64_t)v->stage[i]->rate + 2 > periods)
-            periods = (uint64_t)r->back / (uint64_t)v->stage[i]->rate + 2;
-    }
-    for (uint64_t f = 1; f <= periods; f++)
-        for (bool moved = true; moved;) {
-            int ring = -1, full = -1;
-            moved = false;
-            for (int i = 0; i < p->nactors; i++)
-                while (done[i] < f * (uint64_t)v->stage[i]->rate) {
-                    int r = blocked_by(v, i, done, depth, &full);
-                    ring = ring < 0 ? r : ring;
-                    if (r >= 0)
-                        break;
-                    done[i]++, moved = true;
-                }
-            if (moved || ring < 0)
-                continue;
+        y->depth[i] = p->ring[i].begins;
+    for (uint64_t f = 1; f <= y->periods; f++)
+        for (int full; (full = gp_play(y, f)) >= 0 || !gp_play_is_done(y, f);) {
             if (full < 0)
-                return BUG(v, ring_at(v, ring), "the pipeline would stand still: nothing fills buffer '%s'",
-                           ring_name(v, ring));
-            depth[full] = needed(v, &p->ring[full], done), moved = true;
+                return BUG(v, ring_at(v, y->lacks), "the pipeline would stand still: nothing fills buffer '%s'",
+                           ring_name(v, y->lacks));
+            y->depth[full] = (int)gp_play_needs(y, full);
             small = small < 0 ? full : small;
         }
     return small < 0
-        || BUG(v, ring_at(v, small), "the pipeline would stand still at buffer '%s', which has depth %d and needs %llu",
-               ring_name(v, small), p->ring[small].begins, (unsigned long long)depth[small]);
+        || BUG(v, ring_at(v, small), "the pipeline would stand still at buffer '%s', which has depth %d and needs %d",
+               ring_name(v, small), p->ring[small].begins, y->depth[small]);
 }
 
 /* ---- rings ----------------------------------------------------------- */
@@ -440,7 +360,7 @@ static bool check_wiring(const verifying *v)
         gp_actor q = p->actor[i];
         int n = q.kind == GP_ACTOR_HOST ? 1 : p->segment[q.segment].ntasks;
         const int *task = q.kind == GP_ACTOR_HOST ? &p->host_task[q.stage] : p->segment[q.segment].task;
-        const int *from = &v->read.v[v->read.from[i]], *to = &v->read.v[v->read.from[i + 1]];
+        const int *from = &v->play.read.v[v->play.read.from[i]], *to = &v->play.read.v[v->play.read.from[i + 1]];
         for (const int *r = from; r < to; r++) {
             if (v->consumer[*r] == i)
                 return BUG(v, ring_at(v, *r), "buffer '%s' has a consumer twice", ring_name(v, *r));
@@ -473,7 +393,7 @@ static bool check_depth(const verifying *v, int ring, const gp_segment *s)
 }
 
 /* The rings that a segment says it touches are those that it does. */
-static bool check_list(const verifying *v, int segment, const int *ring, int n, const lists *l,
+static bool check_list(const verifying *v, int segment, const int *ring, int n, const gp_ring_lists *l,
                        int actor)
 {
     const int *touched = &l->v[l->from[actor]];
@@ -505,8 +425,8 @@ static bool check_depths(const verifying *v)
                 return BUG(v, v->g->stage[st].at, "stage '%s' regroups frames beside others in segment %d",
                            v->g->stage[st].name, k);
         }
-        if (!check_list(v, k, s->in, s->nin, &v->read, q)
-            || !check_list(v, k, s->out, s->nout, &v->made, q))
+        if (!check_list(v, k, s->in, s->nin, &v->play.read, q)
+            || !check_list(v, k, s->out, s->nout, &v->play.made, q))
             return false;
     }
     for (int i = 0; i < p->nrings; i++) {
@@ -591,18 +511,8 @@ static bool check_memory(const verifying *v)
 static bool verify(verifying *v, const gp_machine *m)
 {
     const gp_plan *p = v->p;
-    v->actor = GP_NEW(v->a, int, v->g->nstages);
-    v->segment_actor = GP_NEW(v->a, int, p->nsegments);
-    v->writer = GP_NEW(v->a, int, p->nrings);
-    for (int i = 0; i < v->g->nstages; i++)
-        v->actor[i] = -1;
-    for (int i = 0; i < p->nsegments; i++)
-        v->segment_actor[i] = -1;
-    v->consumer = GP_NEW(v->a, int, p->nrings);
-    v->reader = GP_NEW(v->a, int, p->nrings);
-    v->stage = GP_NEW(v->a, const gp_stage *, p->nactors);
-    for (int i = 0; i < p->nrings; i++)
-        v->writer[i] = v->consumer[i] = v->reader[i] = -1;
+    v->actor = gp_nones(v->a, v->g->nstages), v->segment_actor = gp_nones(v->a, p->nsegments);
+    v->writer = gp_nones(v->a, p->nrings), v->consumer = gp_nones(v->a, p->nrings), v->reader = gp_nones(v->a, p->nrings);
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
         && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v)
         && gp_budgets(v->p, m, v->errs);

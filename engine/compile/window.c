@@ -7,8 +7,6 @@
 #include <string.h>
 #include "compile/resolve.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 struct opts {
     int64_t frames;
     bool drop;                 /* those with fewer rows */
@@ -81,6 +79,16 @@ void gp_stage_before(gp_resolving *r, const gp_kind *of, const char *name, gp_lo
     st->s.opts = gp_alloc(r->arena, of->opts_size);
 }
 
+int gp_most_before(const gp_node *stages)
+{
+    int n = 0;
+    for (int i = 0; i < stages->n; i++) {
+        const gp_node *windows = gp_node_get(stages->item[i], "window");
+        n += (windows ? windows->n : 0) + (gp_node_get(stages->item[i], "when_full") != NULL);
+    }
+    return n;
+}
+
 /* Port p of `st` reads a window of what it is connected to. */
 static void put_before(gp_resolving *r, gp_rstage *st, int p, gp_loc at, const struct opts *o)
 {
@@ -116,16 +124,6 @@ static bool check_key(gp_resolving *r, const gp_rstage *st, const gp_node *said)
                   "{use: window, frames: N} before it", name);
     return said->kind == GP_MAP
         || AT(r, said->at, "'window' of stage '%s' must be a map, like {%s: 8}", name, st->s.in_name[0]);
-}
-
-int gp_windows_most(const gp_node *stages)
-{
-    int n = 0;
-    for (int i = 0; i < stages->n; i++) {
-        const gp_node *said = gp_node_get(stages->item[i], "window");
-        n += said ? said->n : 0;
-    }
-    return n;
 }
 
 void gp_window_wire(gp_resolving *r, gp_rstage *st)

@@ -7,8 +7,6 @@
 #include "compile/registry.h"
 #include "compile/wire.h"
 
-#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
 /* ---- stages: the keys that all have ---------------------------------- */
 
 bool gp_is_stage_key(const char *s)
@@ -175,8 +173,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     for (int i = 0; i < given; i++)
         carries += r->buffer[i].node && gp_node_get(r->buffer[i].node, "carry");
     r->nstages = r->ngiven = stages->n;
-    r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries + gp_windows_most(stages)
-                      + gp_leaky_most(stages));
+    r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries + gp_most_before(stages));
     gp_stage_names(r->arena, stages, name);
     for (int i = 0; i < r->ngiven; i++)
         read_head(r, &r->stage[i], stages->item[i], name[i], &names, i);

@@ -76,7 +76,7 @@ static void rates_text(FILE *f, const gp_graph *g)
         fprintf(f, "  %s %lld", from->name, (long long)from->rate);
         for (int i = v + 1; i < g->nstages; i++) {
             const gp_stage *to = &g->stage[i];
-            if (to->nout || !(to->sources[v / 32] >> v % 32 & 1))
+            if (to->nout || !gp_comes_from(to, v))
                 continue;
             if (late[i])
                 fprintf(f, "%s %s at the end", sep, to->name);

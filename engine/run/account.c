@@ -66,7 +66,7 @@ static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stag
 {
     gp_block all = { 0, 0, 0 };
     for (int i = 0; i < st->nin && !gp_is_carry(st); i++) {
-        int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+        int from = gp_stage_maker(g, st, i);
         gp_block b = from < 0 || !reaches_beyond(l, from) ? all : l->block[from];
         if (from < 0 || !b.firings)
             continue;
@@ -345,7 +345,7 @@ static void walk_firing(const walk *w, int stage, uint64_t k, part p)
             to = from + (n * (p.i + 1) + p.m - 1) / p.m, from += n * p.i / p.m, p = (part){ 0, 1 };
         next = -1;
         for (int i = 0; i < st->nin && !gp_is_carry(st); i++) {
-            int by = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+            int by = gp_stage_maker(g, st, i);
             if (by < 0 || !l->block[by].firings || !reaches_beyond(l, by))
                 continue;
             if (next < 0 && to == from + 1 && g->stage[by].regroup.every <= 1)

@@ -93,7 +93,7 @@ bool gp_frame_drop_or_fail(gp_threadrt *t)
         return true;
     uint64_t dropped = atomic_fetch_add(&t->actor->dropped, 1) + 1;
     if (st && st->max_dropped >= 0 && dropped > (uint64_t)st->max_dropped) {
-        gp_fail(&t->errs, GP_E_RUN, st->max_at, "more than %lld frame%s failed in stage '%s'", (long long)st->max_dropped,
+        gp_fail(&t->errs, GP_E_RUN, gp_node_at(st->node, "max_dropped", st->at), "more than %lld frame%s failed in stage '%s'", (long long)st->max_dropped,
                 gp_plural(st->max_dropped), st->name);
         return true;
     }
@@ -117,7 +117,7 @@ void gp_frames_check_dropped(const gp_run *run, gp_errs *errs)
         const gp_actorrt *p = &run->actor[i];
         uint64_t dropped = atomic_load(&p->dropped), all = dropped + atomic_load(&p->frames);
         if (p->stage && p->stage->max_part >= 0 && (double)dropped > p->stage->max_part * (double)all)
-            gp_fail(errs, GP_E_RUN, p->stage->max_at, "%llu of %llu frames failed in stage '%s', more than %g %%",
+            gp_fail(errs, GP_E_RUN, gp_node_at(p->stage->node, "max_dropped", p->stage->at), "%llu of %llu frames failed in stage '%s', more than %g %%",
                     (unsigned long long)dropped, (unsigned long long)all, p->stage->name, 100 * p->stage->max_part);
     }
 }

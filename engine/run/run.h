@@ -369,13 +369,7 @@ typedef struct gp_accountrt {
     _Atomic uint64_t faulty;   /* beside these, see gp_frame_faulty() */
 } gp_accountrt;
 
-/* Does source stage `source` feed this stage? */
-static inline bool gp_comes_from(const gp_stage *st, int source)
-{
-    return st->sources[source / 32] >> source % 32 & 1;
-}
-
-/* ... and an account with it, or with a stage that drops what its reader has no room for, and is a source itself? */
+/* Does an account end with it, or with a stage that drops what its reader has no room for, and is a source itself? */
 static inline bool gp_account_ends_at(const gp_stage *st)
 {
     return !st->nout || gp_is_leaky(st);

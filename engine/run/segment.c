@@ -226,26 +226,6 @@ static void note_mapped(gp_actorrt *p)
     }
 }
 
-/* Finds the turns of the tasks: behind a task of a circle, and before one, is in the turn, too. */
-static void find_turns(const gp_actorrt *p, const gp_plan *plan, gp_turn *turn)
-{
-    const gp_segment *seg = p->segment;
-    bool *before = GP_NEW(&p->run->arena, bool, plan->ntasks), *behind = GP_NEW(&p->run->arena, bool, plan->ntasks);
-    for (int i = 0; i < seg->ntasks; i++) {
-        int k = seg->task[i];
-        const gp_task *t = &plan->task[k];
-        behind[k] = before[k] = t->stage >= 0 && plan->graph->stage[t->stage].circles;
-        for (int d = 0; d < t->ndeps; d++)
-            behind[k] |= behind[t->dep[d]];
-    }
-    for (int i = seg->ntasks - 1; i >= 0; i--) {
-        int k = seg->task[i];
-        for (int d = 0; d < plan->task[k].ndeps && before[k]; d++)
-            before[plan->task[k].dep[d]] = true;
-        turn[i] = !behind[k] ? GP_TURN_BEFORE : before[k] ? GP_TURN_IN : GP_TURN_BEHIND;
-    }
-}
-
 /* Does a task read frames of which consecutive ones may not lie side by side? */
 static bool reads_carried(const gp_plan *plan, const gp_task *t)
 {
@@ -262,22 +242,19 @@ static void make_parts(gp_actorrt *p)
     const gp_segment *seg = p->segment;
     gp_segmentrt *s = p->seg;
     int infos = 0;
-    gp_turn *turn = GP_NEW(&run->arena, gp_turn, seg->ntasks);
-    find_turns(p, plan, turn);
     s->part = GP_NEW(&run->arena, gp_taskrt, seg->ntasks);
     s->part_of = GP_NEW(&run->arena, int, plan->ntasks);
-    for (gp_turn now = GP_TURN_BEFORE; now <= GP_TURN_BEHIND; now++) {
+    for (gp_task_turn now = GP_TURN_BEFORE; now <= GP_TURN_BEHIND; now++) {
         if (now == GP_TURN_IN)
             s->circle = s->nparts;
         for (int i = 0; i < seg->ntasks; i++) {
             gp_taskrt *part = &s->part[s->nparts];
-            if (turn[i] != now)
+            if (plan->task[seg->task[i]].turn != now)
                 continue;
             part->task = &plan->task[seg->task[i]];
             const gp_stage *st = part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
             part->info = st && st->frame_info ? infos++ : 0;
             part->order = st && (gp_stage_in_order(st) || gp_stage_circles_back(st)) ? s->order0 + s->ordered++ : -1;
-            part->turn = now;
             part->at_once = now != GP_TURN_IN && !reads_carried(plan, part->task)
                          && (!st || st->regroups || (st->batched && part->order < 0));
             part->item = GP_NEW(&run->arena, int, seg->batch);

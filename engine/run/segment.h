@@ -32,10 +32,6 @@ typedef struct gp_gathered {
 
 enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 
-/* When a launch of several frames does a part: all frames at once, or frame by frame, before the parts that need what is
- * made of the frame before; with these, of each frame in turn; or behind them. */
-typedef enum gp_turn { GP_TURN_BEFORE, GP_TURN_IN, GP_TURN_BEHIND } gp_turn;
-
 /* What a stage of the segment needs to be recorded. */
 struct gp_taskrt {
     const gp_task *task;
@@ -47,7 +43,6 @@ struct gp_taskrt {
     gp_taskrt *next_carrier;   /* the next of them */
     const gp_taskrt *carried;  /* of a task that carries: the one that makes it */
     int info;                  /* which of a frame's infos is this stage's */
-    gp_turn turn;
     bool at_once;              /* one item is all frames of the launch */
     int *item, items;          /* while a body runs: its items, as many as frames in the largest launch, and how many of them
                                   there are */

@@ -91,7 +91,7 @@ bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id)
 /* Frames of a circle are done one by one, and have stamps of their own on the CPU back end: how many? */
 static int stamped_frames(const gp_actorrt *p, const gp_taskrt *part, int n)
 {
-    return p->run->plan->unified && part->turn == GP_TURN_IN ? n : 1;
+    return p->run->plan->unified && part->task->turn == GP_TURN_IN ? n : 1;
 }
 
 bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int j, int *id)

@@ -189,15 +189,6 @@ static bool read_stage(measured *m, int v)
 
 /* ---- segments, copies -------------------------------------------------- */
 
-int gp_segment_first(const gp_plan *plan, int segment)
-{
-    const gp_segment *s = &plan->segment[segment];
-    int i = 0;
-    while (plan->task[s->task[i]].stage < 0)
-        i++;
-    return plan->task[s->task[i]].stage;
-}
-
 /* The segment of the report that has the same stages. */
 static const gp_node *segment_of(const measured *m, const gp_segment *s)
 {

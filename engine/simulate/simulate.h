@@ -131,8 +131,6 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
 /* The threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or that is
  * not known. */
 double gp_segment_occupancy(const gp_plan *plan, int segment);
-/* The stage that a segment begins with. */
-int gp_segment_first(const gp_plan *plan, int segment);
 /* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error for each that is
  * not, which names the key, and `file`, which may be NULL. */
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
