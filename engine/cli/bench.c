@@ -99,8 +99,8 @@ static bool check_args(const gp_args *args, gp_errs *errs)
 {
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "bench reads a pipeline several times, "
-                           "and stdin can be read once; name a file in place of '-'");
+            return gp_usage(errs, "bench reads a pipeline several times, and stdin can be read once; name a file in "
+                            "place of '-'");
     return true;
 }
 
@@ -122,7 +122,7 @@ static int bench_verb(const gp_args *args, const gp_registry *registry, gp_errs 
         status = gp_errs_exit(errs);
     }
     if (!status && !gp_bench_print(&b)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
         status = gp_errs_exit(errs);
     }
     if (b.stuck)

@@ -11,7 +11,7 @@ enum { MAX_ROWS = 1000 };
 
 static bool wrong(gp_errs *errs, const char *sweep, const char *what)
 {
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--sweep %s: %s", sweep, what);
+    return gp_usage(errs, "--sweep %s: %s", sweep, what);
 }
 
 /* "1..8": its ends. */

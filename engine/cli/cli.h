@@ -17,6 +17,9 @@ enum { GP_EXIT_PIPE = 128 + 13 };
 
 typedef struct gp_verb gp_verb;         /* verb.h */
 
+/* An error of what was asked for that has no place in a file; false, as gp_fail. */
+#define gp_usage(errs, ...) gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, __VA_ARGS__)
+
 typedef enum gp_progress {
     GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
 } gp_progress;

@@ -15,12 +15,9 @@ static const char *const topics[] = {
 /* The text of a topic that there is; it ends with a newline. */
 static const gp_blob *topic(const char *name)
 {
-    const gp_blob *b = gp_blobs;
     char path[64];
     snprintf(path, sizeof path, "engine/cli/topics/%s.md", name);
-    while (strcmp(b->name, path))
-        b++;
-    return b;
+    return gp_blob_find(path);
 }
 
 /* Does a text have `word` as code, as in `word` or `word: value`? */
@@ -236,7 +233,7 @@ static int print_man(const gp_registry *registry, gp_errs *errs)
         ok &= end_section(stdout, &s);
     }
     if (!ok)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     return gp_errs_exit(errs);
 }
 
@@ -264,10 +261,10 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
     const char *did = gp_near_text(&near);
     const char *in = topics_with(name);
     if (!found && *in)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s' by itself; these topics say something of it: %s", name, in);
+        gp_usage(errs, "no help on '%s' by itself; these topics say something of it: %s", name, in);
     else if (!found)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s'%s", name, *did ? did
-                : "; 'gpipe help' lists verbs and topics, 'gpipe stages' the stages");
+        gp_usage(errs, "no help on '%s'%s", name, *did ? did : "; 'gpipe help' lists verbs and topics, 'gpipe stages' "
+                 "the stages");
     gp_errs why = { .n = 0 };
     if (!found && !*in)                /* what became of plug-ins */
         gp_kinds_print(registry, name, GP_KINDS_TEXT, stdout, &why);
@@ -280,8 +277,7 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
 static int help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (args->man && args->noperands)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--man' is all of the reference; leave out '%s'",
-                args->operand[0]);
+        gp_usage(errs, "'--man' is all of the reference; leave out '%s'", args->operand[0]);
     else if (args->man)
         return print_man(registry, errs);
     else if (args->noperands)

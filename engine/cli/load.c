@@ -225,7 +225,7 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
     } else {
         return NULL;
     }
-    *ok = m || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    *ok = m || gp_no_memory(errs);
     return m;
 }
 
@@ -271,7 +271,7 @@ static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machin
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb->target >= GP_TARGET_ANY,
                          .bounded = args->verb->target == GP_TARGET_ASKED };
-    bool ok = set || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    bool ok = set || gp_no_memory(errs);
     if (ok)
         l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
     free(set);

@@ -519,7 +519,7 @@ static int lsp(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (l)
         *l = (gp_lsp){ .args = args, .registry = registry, .machine = gp_machine_create_fixed(1), .oom = &oom };
     if (!l || !l->machine || setjmp(oom))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     else
         serve(l);
     bool ok = l && l->shut;

@@ -301,12 +301,12 @@ static bool split(const char *at, int local, char host[64], char port[16], gp_er
     char *end;
     long number = strtol(first, &end, 10);
     if (*first < '0' || *first > '9' || *end || number > 65535 || (colon && !n) || n > 63)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is not a port; write "
-                       "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
+        return gp_usage(errs, "--metrics '%s' is not a port; write --metrics 9100, or 0.0.0.0:9100 for all of the "
+                        "network", at);
     unsigned mine = number ? (unsigned)number + (unsigned)local : 0;
     if (mine > 65535)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': rank %d would have port %u, and the last is "
-                       "65535: choose a lower one", at, rank, mine);
+        return gp_usage(errs, "--metrics '%s': rank %d would have port %u, and the last is 65535: choose a lower one",
+                        at, rank, mine);
     snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
     snprintf(port, 16, "%u", mine);
     return true;
@@ -340,8 +340,7 @@ static int listen_at(const char *at, int local, gp_errs *errs)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': out of memory", at);
         return -1;
     } else if (e) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': %s; give an address of this "
-                "machine", at, gai_strerror(e));
+        gp_usage(errs, "--metrics '%s': %s; give an address of this machine", at, gai_strerror(e));
         return -1;
     }
     int fd = -1;

@@ -12,7 +12,7 @@ static bool number_of(const char *text, int64_t *n, gp_errs *errs)
     errno = 0;
     *n = strtoll(text, &end, 10);
     return (*text >= '0' && *text <= '9' && !*end && !errno)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--frame %s: must be the number of a frame, from 0 on", text);
+        || gp_usage(errs, "--frame %s: must be the number of a frame, from 0 on", text);
 }
 
 /* Each stage has its own buffer: a setting before all others, which these may change. */
@@ -56,12 +56,9 @@ static int write_it(const gp_args *args, const gp_registry *registry, const gp_t
 
 static int probe(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return gp_errs_exit(errs);
-    }
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
     gp_loaded l = { 0 };
     int64_t frame = 0;
     if (args->frame && !number_of(args->frame, &frame, errs))
@@ -95,7 +92,6 @@ static int probe(const gp_args *args, const gp_registry *registry, gp_errs *errs
         gp_leave_stuck(args->ranks, status);
     gp_tap_end(t);
     gp_unload(&l);
-    gp_arena_free(&a);
     return status;
 }
 

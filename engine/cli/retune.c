@@ -81,20 +81,18 @@ static int settings(gp_arena *a, const char *line, const char ***set)
 /* Tells all ranks, each of which begins when it hears of it. */
 static void do_asked(gp_retuner *r, gp_asked *a)
 {
-    gp_arena arena = { 0 };
+    GP_ARENA(arena);
     const char **set = NULL;
     int n = settings(&arena, a->line, &set);
     const char *why = n < 0 ? "out of memory" : !n ? "this is not a list of settings" : r->why_not;
     if (!why && gp_ranks_n(r->args->ranks) > 1 && gp_votes_ask(r->args->ranks, a->line)) {
         *r->last_told = a, r->last_told = &a->next, a->next = NULL;
-        gp_arena_free(&arena);
         return;
     }
     if (why || gp_ranks_n(r->args->ranks) > 1)
         gp_refuse(a->fd, why ? why : "the run is over");
     else
         gp_retuner_edit(r, set, n, a->fd);
-    gp_arena_free(&arena);
     free(a->line), free(a);
 }
 
@@ -110,12 +108,11 @@ static gp_asked *first_of(gp_asked **first, gp_asked ***last)
 static void do_heard(gp_retuner *r)
 {
     for (gp_ask *ask; (ask = gp_votes_next(r->args->ranks)); free(ask)) {
-        gp_arena arena = { 0 };
+        GP_ARENA(arena);
         const char **set = NULL;
         gp_asked *a = ask->from == gp_rank(r->args->ranks) ? first_of(&r->told, &r->last_told) : NULL;
         int n = ask->from == GP_ASK_FILES ? 0 : settings(&arena, ask->line, &set);
         gp_retuner_edit(r, set, n, a ? a->fd : -1);
-        gp_arena_free(&arena);
         if (a)
             free(a->line), free(a);
     }

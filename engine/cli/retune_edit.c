@@ -115,7 +115,7 @@ static bool load(gp_retuner *r, edit *e, bool settings)
         return gp_load(l, e->args.operand[0], &e->args, r->registry, &e->errs);
     *l = (gp_loaded){ .file = now->file, .text = malloc(now->len + 1), .len = now->len };
     if (!l->text)
-        return gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return gp_no_memory(&e->errs);
     memcpy(l->text, now->text, now->len);
     l->text[now->len] = 0;
     return gp_load_for(l, &e->args, NULL, r->registry, &e->errs);
@@ -139,7 +139,7 @@ static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
     bool settings = GP_ROOM(r->part, r->nparts, r->cap) && add_settings(r, &e->x, more, n);
     e->args.set = e->x.set, e->args.nset = e->x.nset;
     if (!settings)
-        gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(&e->errs);
     e->ok = settings && load(r, e, n > 0);
     if (settings && !e->ok && !n && e->args.nset > r->args->nset)
         blame_file(r, e);
@@ -359,7 +359,7 @@ static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n
     if (!n && r->watched)
         gp_watch_read(r->watched);     /* what was saved by now is compiled now */
     if (n < 0)
-        gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(&e->errs);
     else if (!is_over(r))
         compile(r, e, more, n);
     if (e->ok && e->items)

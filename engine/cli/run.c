@@ -160,11 +160,11 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     const bool together = gp_ranks_n(us) > 1;
     gp_loaded l;
     if ((args->watch || args->service) && why_not(args))
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s: %s", args->watch ? "watch" : "service", why_not(args));
+        gp_usage(errs, "--%s: %s", args->watch ? "watch" : "service", why_not(args));
     else if (args->view && !args->metrics)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--view is a page of the server of --metrics; write --metrics PORT --view");
+        gp_usage(errs, "--view is a page of the server of --metrics; write --metrics PORT --view");
     else if (args->service && together)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--service: a run of several ranks is no service");
+        gp_usage(errs, "--service: a run of several ranks is no service");
     else if (args->service)
         gp_service_begin(errs);
     if (errs->failed)

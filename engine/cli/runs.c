@@ -160,11 +160,9 @@ static const run *only_one(const run *of, int n, const char *buffer)
 bool gp_runs_choose(const gp_args *args, const char *buffer, FILE *to, char name[24], gp_errs *errs)
 {
     static run of[RUNS];
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    }
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
     int n = leave_out_ranks(of, find(of, &a));
     qsort(of, (size_t)n, sizeof *of, by_pid);
     const run *one = only_one(of, n, buffer);
@@ -172,7 +170,7 @@ bool gp_runs_choose(const gp_args *args, const char *buffer, FILE *to, char name
         snprintf(name, 24, "%ld", one->pid);
     bool ok = one && (one->pipeline || has_said(one) || gp_socket_silent(name, errs));
     if (!n)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs here");
+        gp_usage(errs, "no pipeline of yours runs here");
     else if (!one && !args->json)
         fprintf(to, "%d pipelines run; 'gpipe %s PID' shows one of them:\n", n, args->verb->name);
     for (int i = 0; i < n; i++) {
@@ -184,6 +182,5 @@ bool gp_runs_choose(const gp_args *args, const char *buffer, FILE *to, char name
             fprintf(to, "{\"pid\": %ld}\n", of[i].pid);
         free(of[i].said), gp_glance_free(&of[i].v);
     }
-    gp_arena_free(&a);
     return ok;
 }

@@ -35,7 +35,7 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
             break;
     }
     if (!ask || (fd >= 0 && !f))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     else if (f && !answered)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
                 "'%s' gives no answer: the pipeline has gone, or is not a 'gpipe run'", name);
@@ -53,10 +53,10 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
 static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (args->noperands < 2)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe set %s",
-                args->noperands && strchr(args->operand[0], '=') ? "process" : "setting", args->verb->operand);
+        gp_usage(errs, "no %s given; write gpipe set %s", args->noperands && strchr(args->operand[0], '=') ? "process" :
+                 "setting", args->verb->operand);
     else if (strchr(args->operand[0], '=') && !strchr(args->operand[0], '/'))
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no process given; write gpipe set PID %s", args->operand[0]);
+        gp_usage(errs, "no process given; write gpipe set PID %s", args->operand[0]);
     for (int i = 1; i < args->noperands; i++)
         if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
             gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = args->operand[i] }, "write PATH=VALUE, like streams=4");

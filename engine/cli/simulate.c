@@ -181,15 +181,14 @@ static bool show(simulating *s, const gp_simulated *x)
 static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (!args->with) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                "simulate needs the times of a run: gpipe run %s --report run.json, then "
-                "--with run.json", args->operand[0]);
+        gp_usage(errs, "simulate needs the times of a run: gpipe run %s --report run.json, then --with run.json",
+                 args->operand[0]);
         return gp_errs_exit(errs);
     }
     int ranks = args->nranks ? args->nranks : 1;
     if (args->nodes > ranks) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--nodes %d: there %s %d rank%s, and each machine has at least one; "
-                "say --ranks", args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
+        gp_usage(errs, "--nodes %d: there %s %d rank%s, and each machine has at least one; say --ranks", args->nodes,
+                 ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
         return gp_errs_exit(errs);
     }
     simulating s = { .args = args, .registry = registry, .errs = errs };
@@ -198,7 +197,7 @@ static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_er
         if (x)
             show(&s, x);
     } else {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     }
     s.arena.oom = NULL;
     int status = s.status ? s.status : gp_errs_exit(errs);

@@ -327,7 +327,7 @@ int gp_socket_pids(long *pid, int max)
 
 bool gp_socket_silent(const char *name, gp_errs *errs)
 {
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' does not answer; is it stopped?", name);
+    return gp_usage(errs, "'%s' does not answer; is it stopped?", name);
 }
 
 int gp_socket_connect(const char *name, gp_errs *errs)
@@ -344,20 +344,19 @@ int gp_socket_connect(const char *name, gp_errs *errs)
         if (busy)
             gp_socket_silent(name, errs);
         else if (fd < 0)
-            gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs as process '%s'; "
-                    "give the process of a 'gpipe run', or its socket: a program that runs a pipeline itself has none", name);
+            gp_usage(errs, "no pipeline of yours runs as process '%s'; give the process of a 'gpipe run', or its "
+                     "socket: a program that runs a pipeline itself has none", name);
         errno = busy ? EAGAIN : 0;
         return fd;
     }
     if (strlen(name) >= sizeof at.sun_path) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is too long for a socket's path; go to its "
-                "folder and give its name", name);
+        gp_usage(errs, "'%s' is too long for a socket's path; go to its folder and give its name", name);
         return -1;
     }
     strcpy(at.sun_path, name);
     if ((fd = connect_to(&at)) < 0)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "cannot connect to '%s': %s; give the socket or "
-                "the process of a 'gpipe run'", name, gp_strerror(errno));
+        gp_usage(errs, "cannot connect to '%s': %s; give the socket or the process of a 'gpipe run'", name,
+                 gp_strerror(errno));
     return fd;
 }
 

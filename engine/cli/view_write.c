@@ -60,7 +60,7 @@ static bool load(gp_loaded *l, const gp_args *args, const gp_machine *machine, c
     *l = (gp_loaded){ .file = "view" };
     l->text = text_of(args, t, file, &l->len);
     return l->text ? gp_load_for(l, &none, machine, registry, errs)
-                   : gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+                   : gp_no_memory(errs);
 }
 
 /* Its elements as bytes from the least, 0, to the greatest, 255, which is said; NaN is 0. For free(); NULL: out of memory. */
@@ -87,7 +87,7 @@ static void write_levels(gp_loaded *l, const gp_args *args, const gp_tapped *f, 
     if (data)
         push(l->pipeline, &of, errs);
     else
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     free(data);
 }
 
@@ -127,7 +127,7 @@ static int write_to(const gp_args *args, const gp_registry *registry, const gp_t
     gp_machine *machine = gp_machine_create(false);
     u8.dtype = GP_U8;
     if (!machine)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     else if (load(&l, args, machine, registry, &f->type, file, errs))
         push(l.pipeline, f, errs);
     else if (is_of_levels(args) && load(&levels, args, machine, registry, &u8, file, &unheard))

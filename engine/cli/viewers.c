@@ -52,16 +52,12 @@ bool gp_viewers_is_for(const char *line)
 /* The buffer that a line asks for, for free(); NULL: it is no such line, or there is no memory. */
 static char *buffer_of(const char *line)
 {
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
         return NULL;
-    }
     gp_errs *errs = GP_NEW(&a, gp_errs, 1);
     const gp_node *root = gp_viewers_is_for(line) ? gp_yaml_value(&a, line, (gp_loc){ .file = "socket" }, errs) : NULL;
-    char *name = root ? strdup(gp_node_text(root, "view")) : NULL;
-    gp_arena_free(&a);
-    return name;
+    return root ? strdup(gp_node_text(root, "view")) : NULL;
 }
 
 static bool put(int fd, const void *data, size_t n)

@@ -211,19 +211,12 @@ static void digraph(FILE *f, gp_arena *a, const gp_picture *pic)
     fputs("}\n", f);
 }
 
-static bool draw(FILE *f, gp_arena *a, const gp_graph *g, const gp_plan *p, const gp_measured *m)
-{
-    GP_IF_OOM(a)
-        return false;
-    gp_picture pic = gp_picture_of(a, g, p, m);
-    digraph(f, a, &pic);
-    return true;
-}
-
 bool gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs)
 {
-    gp_arena a = { 0 };
-    bool ok = draw(f, &a, g, p, m);
-    gp_arena_free(&a);
-    return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
+    gp_picture pic = gp_picture_of(&a, g, p, m);
+    digraph(f, &a, &pic);
+    return true;
 }

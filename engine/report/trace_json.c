@@ -416,7 +416,7 @@ static bool write_trace(const gp_run *run, const gp_trace_part *part, bool aroun
     for (int i = 0; x.track && i < run->trace->ntracks; i++)
         free(x.track[i].event);
     free(x.track), free(x.slice), free(x.stretch_of), free(x.stretch);
-    return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    return ok || gp_no_memory(errs);
 }
 
 bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
