@@ -93,6 +93,8 @@ bool gp_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);
 void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
+/* The same, and forgets them. The exit code that they make. */
+int gp_tell_errs(const gp_args *args, const gp_loaded *l, gp_errs *errs);
 /* As that rank says them, of several that are simulated. */
 void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs);
 /* What one rank says of all: without its name, and without the lines that it is of. */

@@ -100,8 +100,9 @@ void gp_socket_drain(gp_socket *s);
 int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);
-/* The same, once it has said something: a run that was stopped lets one in, and is silent. */
-int gp_socket_reach(const char *name, gp_errs *errs);
+/* The same, to be read, once it has said something: a run that was stopped lets one in, and is silent. NULL after an
+ * error. */
+FILE *gp_socket_reach(const char *name, gp_errs *errs);
 enum { GP_SOCKET_WAIT_MS = 5000 };         /* how long one that goes on may take for that */
 bool gp_socket_silent(const char *name, gp_errs *errs);    /* the error of one that has not */
 /* The processes that have one: how many, of which the first `max` are written. */

@@ -107,6 +107,14 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     free(text);
 }
 
+int gp_tell_errs(const gp_args *args, const gp_loaded *l, gp_errs *errs)
+{
+    int status = gp_errs_exit(errs);
+    gp_print_errs(args, l, errs);
+    *errs = (gp_errs){ 0 };
+    return status;
+}
+
 void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs)
 {
     char name[32];

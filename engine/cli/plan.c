@@ -5,13 +5,12 @@
 #include "draw/dump.h"
 
 /* A drawing: of the graph, its measures too are of the plan. */
-static bool draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
+static void draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
 {
     gp_loaded text = { 0 };
-    bool ok = (!args->with || gp_load_text(&text, args->with, errs))
-        && gp_draw(stdout, plan, &(gp_drawing){ args->form == GP_FORM_GRAPH, args->dot, text.text, text.len, text.file }, errs);
+    if (!args->with || gp_load_text(&text, args->with, errs))
+        gp_draw(stdout, plan, &(gp_drawing){ args->form == GP_FORM_GRAPH, args->dot, text.text, text.len, text.file }, errs);
     gp_unload(&text);
-    return ok;
 }
 
 struct form { const gp_pipeline *pipeline; gp_form form; gp_dump how; };
@@ -37,19 +36,16 @@ static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_loaded l = { 0 };
     bool ok = check_form(args, errs) && gp_load(&l, args->operand[0], args, registry, errs);
     ok = gp_agree(args, &l, ok, errs);
-    gp_print_errs(args, &l, errs);
-    int status = ok ? 0 : gp_errs_exit(errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, &l, errs);
     bool first = !gp_rank(args->ranks), drawn = args->svg || args->dot;
     struct form form = { l.pipeline, args->form, args->json ? GP_DUMP_JSON : GP_DUMP_TEXT };
     if (ok && first && drawn)
-        status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);
+        draw(args, gp_pipeline_plan(l.pipeline), errs);
     else if (ok && first && !gp_print_plain(stdout, dump, &form))
-        gp_no_memory(errs), status = gp_errs_exit(errs);
-    gp_print_errs(args, &l, errs);
-    *errs = (gp_errs){ 0 };
+        gp_no_memory(errs);
+    int drawing = gp_tell_errs(args, &l, errs);
     gp_unload(&l);
-    return status;
+    return status ? status : drawing;
 }
 
 const gp_verb gp_verb_plan = {

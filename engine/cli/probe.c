@@ -67,9 +67,7 @@ static int probe(const gp_args *args, const gp_registry *registry, gp_errs *errs
     gp_outcome outcome = GP_ERROR;
     gp_tapped f;
     gp_tap *t = gp_load(&l, args->operand[0], &with, registry, errs) ? gp_tap_begin(l.pipeline, args->operand[1], errs) : NULL;
-    gp_print_errs(args, &l, errs);
-    int status = gp_errs_exit(errs);
-    *errs = (gp_errs){ .n = 0 };
+    int status = gp_tell_errs(args, &l, errs);
     if (t) {
         gp_errs *of_run = GP_NEW(&a, gp_errs, 1);
         gp_tap_status is = GP_TAP_OVER;
@@ -84,9 +82,8 @@ static int probe(const gp_args *args, const gp_registry *registry, gp_errs *errs
                 gp_fail(errs, GP_E_RUN, (gp_loc){ .file = args->operand[0] }, "there is no frame %jd of '%s': the pipeline ended before",
                         (intmax_t)frame, args->operand[1]);
         }
-        gp_print_errs(args, &l, errs);
-        status = status ? status : gp_errs_exit(errs);
-        *errs = (gp_errs){ .n = 0 };
+        int told = gp_tell_errs(args, &l, errs);
+        status = status ? status : told;
     }
     if (outcome == GP_STUCK)
         gp_leave_stuck(args->ranks, status);

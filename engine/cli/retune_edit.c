@@ -146,12 +146,9 @@ static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
     e->items = e->ok ? gp_pipeline_changes(e->x.l.pipeline, runs(r), e->what, sizeof e->what) : 0;
 }
 
-static bool is_over(gp_retuner *r)
+static bool is_over(const gp_retuner *r)
 {
-    pthread_mutex_lock(&r->lock);
-    bool over = r->stop || r->over;
-    pthread_mutex_unlock(&r->lock);
-    return over;
+    return r->stop || r->over;
 }
 
 static void try(gp_retuner *r, gp_pipeline *p)
@@ -177,8 +174,9 @@ static bool goes_on(gp_retuner *r, const gp_pipeline *p, gp_errs *errs)
     bool up = false, failed = false, over = false;
     while (!up && !failed && !over) {
         up = gp_pipeline_paused_ns(p, NULL) > 0;
+        over = is_over(r);
         pthread_mutex_lock(&r->lock);
-        failed = r->has_failed, over = r->stop || r->over;
+        failed = r->has_failed;
         if (failed)
             gp_errs_add(errs, &r->failure);
         pthread_mutex_unlock(&r->lock);

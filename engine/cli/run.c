@@ -171,9 +171,7 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         return gp_errs_exit(errs);
     bool ok = gp_load(&l, args->operand[0], args, registry, errs), first;
     ok = gp_agree(args, &l, ok, errs);
-    gp_print_errs(args, &l, errs);
-    int status = gp_errs_exit(errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, &l, errs);
     if (!ok) {
         gp_unload(&l);
         return status;
@@ -225,12 +223,10 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_metrics_stop(metrics);
     if (!first)
         drop_errors(errs);
-    gp_print_errs(args, &l, errs);     /* before what follows from it */
-    *errs = (gp_errs){ 0 };
+    gp_tell_errs(args, &l, errs);      /* before what follows from it */
     gp_ranks_tell_replaced(us);
     status = write_reports(us, &files, p, outcome, status, errs);
-    gp_print_errs(args, &l, errs);
-    *errs = (gp_errs){ 0 };
+    gp_tell_errs(args, &l, errs);
     gp_ranks_replaced(us, l.file, errs);
     gp_print_errs_of_all(args, errs);
     if (((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first(us)) || outcome == GP_STUCK)

@@ -180,17 +180,13 @@ static bool show(simulating *s, const gp_simulated *x)
 
 static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    if (!args->with) {
-        gp_usage(errs, "simulate needs the times of a run: gpipe run %s --report run.json, then --with run.json",
-                 args->operand[0]);
-        return gp_errs_exit(errs);
-    }
     int ranks = args->nranks ? args->nranks : 1;
-    if (args->nodes > ranks) {
-        gp_usage(errs, "--nodes %d: there %s %d rank%s, and each machine has at least one; say --ranks", args->nodes,
-                 ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
-        return gp_errs_exit(errs);
-    }
+    if (!args->with)
+        return gp_usage(errs, "simulate needs the times of a run: gpipe run %s --report run.json, then --with run.json",
+                        args->operand[0]);
+    if (args->nodes > ranks)
+        return gp_usage(errs, "--nodes %d: there %s %d rank%s, and each machine has at least one; say --ranks",
+                        args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
     simulating s = { .args = args, .registry = registry, .errs = errs };
     GP_UNLESS_OOM(&s.arena) {
         const gp_simulated *x = simulate(&s);
@@ -200,12 +196,10 @@ static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_er
         gp_no_memory(errs);
     }
     s.arena.oom = NULL;
-    int status = s.status ? s.status : gp_errs_exit(errs);
-    gp_print_errs(args, &s.machine, errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, &s.machine, errs);
     gp_unload(&s.run), gp_unload(&s.plan), gp_unload(&s.report), gp_unload(&s.machine);
     gp_arena_free(&s.arena);
-    return status;
+    return s.status ? s.status : status;
 }
 
 const gp_verb gp_verb_simulate = {

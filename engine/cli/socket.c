@@ -360,13 +360,15 @@ int gp_socket_connect(const char *name, gp_errs *errs)
     return fd;
 }
 
-int gp_socket_reach(const char *name, gp_errs *errs)
+FILE *gp_socket_reach(const char *name, gp_errs *errs)
 {
-    int fd = gp_socket_connect(name, errs);
-    struct pollfd p = { fd, POLLIN, 0 };
-    if (fd < 0 || poll(&p, 1, GP_SOCKET_WAIT_MS))
-        return fd;
-    close(fd);
-    gp_socket_silent(name, errs);
-    return -1;
+    struct pollfd p = { gp_socket_connect(name, errs), POLLIN, 0 };
+    if (p.fd < 0)
+        return NULL;
+    FILE *f = poll(&p, 1, GP_SOCKET_WAIT_MS) ? fdopen(p.fd, "r") : NULL;
+    if (f)
+        return f;
+    p.revents ? gp_no_memory(errs) : gp_socket_silent(name, errs);
+    close(p.fd);
+    return NULL;
 }

@@ -49,13 +49,9 @@ static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs
     if (!args->noperands && !gp_runs_choose(args, NULL, stdout, only, errs))
         return gp_errs_exit(errs);
     top t = { .args = args, .name = args->noperands ? args->operand[0] : only, .screen = gp_screen_on(STDOUT_FILENO) };
-    int fd = gp_socket_reach(t.name, errs);
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (!f) {
-        if (fd >= 0)
-            close(fd), gp_no_memory(errs);
+    FILE *f = gp_socket_reach(t.name, errs);
+    if (!f)
         return gp_errs_exit(errs);
-    }
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

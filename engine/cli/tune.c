@@ -397,10 +397,8 @@ static int tune_verb(const gp_args *args, const gp_registry *registry, gp_errs *
         ok = gp_no_memory(errs);
     if (ok && compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x) && !(status = gp_bench_quietly(args, tune, &x)))
         finish(&x);
-    if (!status)
-        status = gp_errs_exit(errs);
-    gp_print_errs(args, &x.file, errs);
-    *errs = (gp_errs){ 0 };
+    int told = gp_tell_errs(args, &x.file, errs);
+    status = status ? status : told;
     if (x.bench.stuck)
         gp_leave_stuck(args->ranks, status);
     gp_unload(&x.planned), gp_unload(&x.given), gp_unload(&x.file);

@@ -205,13 +205,11 @@ static int look(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     view v = { .args = args, .registry = registry, .name = named ? args->operand[0] : only,
                .buffer = args->noperands > named ? args->operand[args->noperands - 1] : "" };
-    v.fd = gp_socket_reach(v.name, errs);
-    v.f = v.fd >= 0 ? fdopen(v.fd, "r") : NULL;
-    if (v.fd >= 0 && !v.f)
-        close(v.fd), gp_no_memory(errs);
-    int status = !v.f ? gp_errs_exit(errs) : args->watch ? watch(&v, errs) : once(&v, errs);
-    if (v.f)
-        fclose(v.f);
+    if (!(v.f = gp_socket_reach(v.name, errs)))
+        return gp_errs_exit(errs);
+    v.fd = fileno(v.f);
+    int status = args->watch ? watch(&v, errs) : once(&v, errs);
+    fclose(v.f);
     free(v.data);
     return status;
 }

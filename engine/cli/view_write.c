@@ -134,9 +134,7 @@ static int write_to(const gp_args *args, const gp_registry *registry, const gp_t
         *errs = (gp_errs){ 0 }, write_levels(&levels, args, f, errs);
     for (int i = 0; i < errs->n; i++)
         leave_out_names(&errs->e[i]);
-    gp_print_errs(args, NULL, errs);
-    int status = gp_errs_exit(errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, NULL, errs);
     gp_unload(&l), gp_unload(&levels);
     gp_machine_destroy(machine);
     return status;

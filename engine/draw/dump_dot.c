@@ -107,7 +107,7 @@ static void put_segment(FILE *f, gp_arena *a, const gp_picture *pic, int k)
 {
     const gp_segment *s = &pic->plan->segment[k];
     const gp_measured *m = pic->measured;
-    gp_time time = m ? m->segment[k] : (gp_time){ -1, -1, false };
+    gp_time time = m ? m->segment[k] : GP_NO_TIME;
     bool hot = time.busy >= 0;
     char place[24], note[64];
     fprintf(f, "  subgraph cluster_%d {\n  graph [label=\"\" class=\"segment%s\" style=\"filled,rounded\" "

@@ -30,7 +30,6 @@ static void say_used_by_others(gp_judging *j)
         j->r->cpus, gp_plural(j->r->cpus));
 }
 
-/* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
 void gp_say_others(gp_judging *j)
 {
     if (j->r->others < SOME * j->r->cpus || j->crowd_said)
@@ -39,7 +38,6 @@ void gp_say_others(gp_judging *j)
     say_used_by_others(j);
 }
 
-/* What comes before all else where others had most of the cores: no edit helps as much. */
 void gp_say_crowd(gp_judging *j)
 {
     if (!is_crowded(j))
@@ -49,7 +47,6 @@ void gp_say_crowd(gp_judging *j)
     j->crowd_said = true;
 }
 
-/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
 void gp_say_machine(gp_judging *j, const char *end)
 {
     const char *device = NULL;
