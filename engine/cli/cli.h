@@ -35,6 +35,7 @@ typedef struct gp_args {
     const char *device;                    /* that one, or NULL */
     bool watch, service, poison, isolate, check_kernels, quiet, verbose, dot, svg, json, markdown, man;
     bool help;
+    bool unfused;                          /* unless `set` says otherwise, each stage has its own buffers */
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */

@@ -162,13 +162,9 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
     size_t cap = 0, got;
     errno = 0;
     do {
-        if (cap - l->len < 4096) {
-            char *more = realloc(l->text, cap = cap ? 2 * cap : 65536);
-            if (!more) {
-                errno = ENOMEM;
-                break;
-            }
-            l->text = more;
+        if (cap - l->len < 4096 && !gp_grow(&l->text, cap = cap ? 2 * cap : 65536, 1)) {
+            errno = ENOMEM;
+            break;
         }
         got = fread(l->text + l->len, 1, cap - l->len, f);
         l->len += got;
@@ -244,7 +240,7 @@ static const char **settings(const gp_args *args, int *n)
 {
     const char **set = malloc(sizeof *set * ((size_t)args->nset + 1));
     *n = 0;
-    if (set && (args->isolate || args->check_kernels))
+    if (set && (args->isolate || args->check_kernels || args->unfused))
         set[(*n)++] = "fuse=none";     /* they name one stage of the file */
     for (int i = 0; set && i < args->nset; i++)
         set[(*n)++] = args->set[i];

@@ -136,7 +136,7 @@ static bool names_buffer(const place *p)
 static void print_buffer(const place *p, FILE *to, const gp_doc *d, const char *name)
 {
     gp_args args = *p->l->args;
-    args.isolate = true;
+    args.unfused = true;
     gp_loaded x = { .file = d->path, .text = d->sound, .len = d->sound_len };
     gp_errs ignored = { 0 };
     bool ok = d->sound && gp_load_for(&x, &args, p->l->machine, p->l->registry, &ignored);

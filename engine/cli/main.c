@@ -62,12 +62,6 @@ static bool find_kinds(gp_registry *r, const gp_args *args, gp_errs *warnings, g
     return true;
 }
 
-static int run_verb(const gp_verb *v, const gp_args *args, const gp_registry *registry, gp_errs *errs)
-{
-    int status = v->run(args, registry, errs);
-    return status ? status : gp_errs_exit(errs);
-}
-
 static bool is_read(int fd)
 {
     struct pollfd p = { fd, POLLOUT, 0 };
@@ -172,8 +166,8 @@ int main(int argc, char **argv)
         gp_print_errs(&args, NULL, &warnings);
         if (ok && args.help)
             gp_help_print_verb(stdout, v);
-        else if (ok)
-            status = run_verb(v, &args, registry, &errs);
+        else if (ok && !(status = v->run(&args, registry, &errs)))
+            status = gp_errs_exit(&errs);
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);

@@ -128,31 +128,29 @@ static double waited(gp_metrics *m, int i, const gp_stage_status *s)
 
 static void write_stages(FILE *f, gp_metrics *m)
 {
-    const gp_stage_status *s = m->now.stage;
+    enum { FRAMES, BYTES, WORKERS, BUSY, WAITING, FAMILIES };          /* from WORKERS on of host stages */
+    static const struct { const char *name, *type, *help; } of[FAMILIES] = {
+        { "stage_frames_total", "counter", "Frames that a stage or segment is done with." },
+        { "stage_bytes_total", "counter", "Bytes of a stage's outputs; of a sink: its inputs." },
+        { "stage_workers", "gauge", "Threads of a host stage." },
+        { "stage_busy_seconds_total", "counter", "Time in a host stage, of all its workers." },
+        { "stage_waiting_seconds_total", "counter",
+          "Time of a host stage's workers not in it: for frames, slots or one another." },
+    };
     int n = m->now.nstages, host = 0;
     if (!n || !gp_make_room(&m->waited, &m->waited_cap, n, sizeof *m->waited))
         return;
-    family(f, "stage_frames_total", "counter", "Frames that a stage or segment is done with.");
-    for (int i = 0; i < n; i++, host += s[i - 1].workers > 0)
-        sample(f, "stage_frames_total", "stage", s[i].name, (double)s[i].frames);
-    family(f, "stage_bytes_total", "counter", "Bytes of a stage's outputs; of a sink: its inputs.");
     for (int i = 0; i < n; i++)
-        sample(f, "stage_bytes_total", "stage", s[i].name, (double)s[i].bytes);
-    if (!host)
-        return;
-    family(f, "stage_workers", "gauge", "Threads of a host stage.");
-    for (int i = 0; i < n; i++)
-        if (s[i].workers)
-            sample(f, "stage_workers", "stage", s[i].name, s[i].workers);
-    family(f, "stage_busy_seconds_total", "counter", "Time in a host stage, of all its workers.");
-    for (int i = 0; i < n; i++)
-        if (s[i].workers)
-            sample(f, "stage_busy_seconds_total", "stage", s[i].name, 1e-9 * (double)s[i].busy_ns);
-    family(f, "stage_waiting_seconds_total", "counter",
-           "Time of a host stage's workers not in it: for frames, slots or one another.");
-    for (int i = 0; i < n; i++)
-        if (s[i].workers)
-            sample(f, "stage_waiting_seconds_total", "stage", s[i].name, waited(m, i, &s[i]));
+        host += m->now.stage[i].workers > 0;
+    for (int k = 0; k < (host ? FAMILIES : WORKERS); k++) {
+        family(f, of[k].name, of[k].type, of[k].help);
+        for (int i = 0; i < n; i++) {
+            const gp_stage_status *s = &m->now.stage[i];
+            if (k < WORKERS || s->workers)
+                sample(f, of[k].name, "stage", s->name, k == FRAMES ? (double)s->frames : k == BYTES ? (double)s->bytes
+                       : k == WORKERS ? s->workers : k == BUSY ? 1e-9 * (double)s->busy_ns : waited(m, i, s));
+        }
+    }
 }
 
 static void buffer_sample(FILE *f, const char *name, const gp_buffer_status *b, int v)

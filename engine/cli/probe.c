@@ -15,18 +15,6 @@ static bool number_of(const char *text, int64_t *n, gp_errs *errs)
         || gp_usage(errs, "--frame %s: must be the number of a frame, from 0 on", text);
 }
 
-/* Each stage has its own buffer: a setting before all others, which these may change. */
-static gp_args unfused(gp_arena *a, const gp_args *args)
-{
-    gp_args to = *args;
-    to.set = GP_NEW(a, const char *, args->nset + 1);
-    to.nset = 0;
-    to.set[to.nset++] = "fuse=none";
-    for (int i = 0; i < args->nset; i++)
-        to.set[to.nset++] = args->set[i];
-    return to;
-}
-
 /* Runs until the frame is there, or is not to come; `errs`: why not, `of_run`: what the run said. */
 static gp_outcome run_to(gp_pipeline *p, gp_tap *t, int64_t frame, gp_tapped *out, gp_tap_status *is, gp_errs *of_run,
                          gp_errs *errs)
@@ -63,7 +51,8 @@ static int probe(const gp_args *args, const gp_registry *registry, gp_errs *errs
     int64_t frame = 0;
     if (args->frame && !number_of(args->frame, &frame, errs))
         return gp_errs_exit(errs);
-    const gp_args with = unfused(&a, args);
+    gp_args with = *args;
+    with.unfused = true;
     gp_outcome outcome = GP_ERROR;
     gp_tapped f;
     gp_tap *t = gp_load(&l, args->operand[0], &with, registry, errs) ? gp_tap_begin(l.pipeline, args->operand[1], errs) : NULL;

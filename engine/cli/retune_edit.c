@@ -113,12 +113,8 @@ static bool load(gp_retuner *r, edit *e, bool settings)
     gp_loaded *l = &e->x.l;
     if (!settings)
         return gp_load(l, e->args.operand[0], &e->args, r->registry, &e->errs);
-    *l = (gp_loaded){ .file = now->file, .text = malloc(now->len + 1), .len = now->len };
-    if (!l->text)
-        return gp_no_memory(&e->errs);
-    memcpy(l->text, now->text, now->len);
-    l->text[now->len] = 0;
-    return gp_load_for(l, &e->args, NULL, r->registry, &e->errs);
+    *l = (gp_loaded){ .file = now->file, .text = strndup(now->text, now->len), .len = now->len };
+    return l->text ? gp_load_for(l, &e->args, NULL, r->registry, &e->errs) : gp_no_memory(&e->errs);
 }
 
 /* Where the file is wrong by itself, its errors are told, not that what 'gpipe set' has set is not in it. */
@@ -225,10 +221,8 @@ static void keep(gp_retuner *r, edit *e)
             gp_watch_files(r->watched, e->x.l.pipeline);
     } else if (!e->tried) {
         gp_retuner_drop(&e->x);
-    } else {
-        gp_part *all = realloc(r->unused, sizeof *all * (size_t)(r->nunused + 1));
-        if (all)                       /* else it is not freed */
-            r->unused = all, all[r->nunused++] = e->x;
+    } else if (gp_grow(&r->unused, (size_t)r->nunused + 1, sizeof *r->unused)) {   /* else it is not freed */
+        r->unused[r->nunused++] = e->x;
     }
 }
 

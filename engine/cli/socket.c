@@ -230,13 +230,11 @@ static int hear(client *c)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
     if (!n)                            /* it has no more to say; that it has left is seen when it is sent something */
         return 0;
-    char *more = c->nsaid + (size_t)n < LONGEST ? realloc(c->said, c->nsaid + (size_t)n + 1) : NULL;
-    if (!more)
+    if (c->nsaid + (size_t)n >= LONGEST || !gp_grow(&c->said, c->nsaid + (size_t)n + 1, 1))
         return -1;
-    memcpy(more + c->nsaid, some, (size_t)n);
-    c->said = more, c->nsaid += (size_t)n;
-    more[c->nsaid] = 0;
-    return memchr(more, '\n', c->nsaid) != NULL;
+    memcpy(c->said + c->nsaid, some, (size_t)n);
+    c->nsaid += (size_t)n, c->said[c->nsaid] = 0;
+    return memchr(c->said, '\n', c->nsaid) != NULL;
 }
 
 /* Is the other end of our user, or root? */

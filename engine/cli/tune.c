@@ -64,15 +64,13 @@ static bool check_sinks(gp_tuning *x)
 static bool check(gp_tuning *x)
 {
     const gp_args *args = x->args;
-    const char *file = args->operand[0];
-    if (!strcmp(file, "-"))
-        return gp_usage(x->errs, "tune reads a pipeline several times, and stdin can be read once; name a file in "
-                        "place of '-'");
+    if (!gp_bench_rereads(args, x->errs))
+        return false;
     if (x->budget < LEAST)
         return gp_usage(x->errs, "--budget %.3gs is too small to measure anything in turns; give it %.0fs or more",
                         x->budget, LEAST);
     return gp_goal_read(args->goal ? args->goal : "rate", &x->goal, x->errs) && (!args->memory || read_memory(x))
-        && (!args->write || check_write(x, file));
+        && (!args->write || check_write(x, args->operand[0]));
 }
 
 /* ---- plans ------------------------------------------------------------ */

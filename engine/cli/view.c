@@ -74,11 +74,9 @@ static bool read_head(gp_tapped *f, const char *line)
 static bool read_data(view *v, gp_errs *errs)
 {
     if (v->frame.bytes > v->room) {
-        free(v->data);
-        v->data = malloc(v->frame.bytes);
-        v->room = v->data ? v->frame.bytes : 0;
-        if (!v->data)
+        if (!gp_grow(&v->data, v->frame.bytes, 1))
             return gp_no_memory(errs);
+        v->room = v->frame.bytes;
     }
     v->frame.data = v->data;
     return fread(v->data, 1, v->frame.bytes, v->f) == v->frame.bytes

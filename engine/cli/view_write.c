@@ -106,16 +106,20 @@ static void leave_out_names(gp_err *e)
         snprintf(advice, sizeof e->msg - (size_t)(advice - e->msg), "; a .npy holds any frame");
 }
 
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcasecmp(word, *words))
+        words++;
+    return *words;
+}
+
 /* Is it to be a picture whose format holds whole numbers alone? */
 static bool is_of_levels(const gp_args *args)
 {
-    static const char *const formats[] = { "png", "jpeg", "jpg", "pnm", "pgm", "ppm" };
+    static const char *const formats[] = { "png", "jpeg", "jpg", "pnm", "pgm", "ppm", NULL };
     const char *end = args->output ? strrchr(args->output, '.') : NULL;
     const char *format = args->format && strcmp(args->format, "auto") ? args->format : end ? end + 1 : "";
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (!strcasecmp(format, formats[i]))
-            return true;
-    return false;
+    return is_one_of(format, formats);
 }
 
 /* `file`: as for text_of. */
@@ -156,11 +160,8 @@ static bool copy_to_stdout(const char *file, gp_errs *errs)
 /* A picture has no place on standard output for `write`, which may have many frames for it: there it goes by a file. */
 int gp_view_write(const gp_args *args, const gp_registry *registry, const gp_tapped *f, gp_errs *errs)
 {
-    static const char *const streams[] = { "npy", "raw", "csv", "tsv", "jsonl", "auto" };
-    bool streamed = !args->format || !to_stdout(args);
-    for (size_t i = 0; i < sizeof streams / sizeof *streams && !streamed; i++)
-        streamed = !strcmp(args->format, streams[i]);
-    if (streamed)
+    static const char *const streams[] = { "npy", "raw", "csv", "tsv", "jsonl", "auto", NULL };
+    if (!args->format || !to_stdout(args) || is_one_of(args->format, streams))
         return write_to(args, registry, f, NULL, errs);
     const char *tmp = getenv("TMPDIR");
     int held = -1;

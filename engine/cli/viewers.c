@@ -202,10 +202,10 @@ void gp_viewers_take(gp_viewers *of, int fd, char *line)
         atomic_store(&v->left, false);
         v->started = !gp_thread_start(&v->thread, viewer_main, v);
     }
-    if (v && v->started)
+    if (v && v->started) {
         pthread_setname_np(v->thread, "view");
-    if (v && v->started)
         return;
+    }
     gp_refuse(fd, v || !of ? "out of memory" : "8 others look at frames of this run, and there is no room for more");
     free(line);
 }

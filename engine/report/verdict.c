@@ -53,9 +53,6 @@ void gp_verdict_say(gp_judging *j, const char *fmt, ...)
     va_end(args);
 }
 
-#define say gp_verdict_say
-#define percent gp_verdict_percent
-
 /* ---- the rules -------------------------------------------------------- */
 
 void gp_verdict_found(gp_judging *j, gp_bound bound, int actor)

@@ -25,6 +25,8 @@ typedef struct gp_candidate { gp_bound bound; int actor; double part; } gp_candi
 /* Adds to the text. */
 void gp_verdict_say(gp_judging *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static const double GP_HELD_UP = 0.25;         /* who waits so much of the run is held up: that is no accident */
+#define say gp_verdict_say             /* here, as all say and many say how much */
+#define percent gp_verdict_percent
 /* What bounds the run, and whose it is. */
 void gp_verdict_found(gp_judging *j, gp_bound bound, int actor);
 

@@ -8,9 +8,6 @@ static const double SOME = 0.1;        /* of the cores: what others use is worth
 static const double MOST = 0.5;        /* and if it is more than that, the first one */
 static const double AWAKE = 0.5;       /* of what seems busy: it computes, and does not sleep */
 
-#define say gp_verdict_say
-#define percent gp_verdict_percent
-
 /* ---- words ------------------------------------------------------------ */
 
 /* Others may be ranks of the same run, without which it is another one. */

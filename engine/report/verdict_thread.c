@@ -2,9 +2,6 @@
  * with its time, and where that bounds a run. */
 #include "report/verdict.h"
 
-#define say gp_verdict_say
-#define percent gp_verdict_percent
-
 bool gp_shares_thread(const gp_judging *j, int actor)
 {
     int stage = j->r->actor[actor].stage;
