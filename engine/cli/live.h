@@ -137,6 +137,15 @@ typedef struct gp_follow { gp_tap *tap; const gp_pipeline *of; } gp_follow;
 gp_tap_status gp_follow_take(gp_follow *f, const gp_pipeline *now, const char *buffer, int64_t timeout_ns, gp_tapped *out,
                              gp_errs *errs);
 
+/* view_page.c: the page of 'gpipe run --view', and what it asks for: served by metrics.c, which knows HTTP. */
+typedef struct gp_view_page gp_view_page;
+gp_view_page *gp_view_page_new(void);      /* NULL: no memory */
+void gp_view_page_free(gp_view_page *v);   /* accepts NULL */
+/* What a browser asks for: `url`, and the values of its arguments, "" where there is none. `now`: what runs. */
+typedef struct gp_view_ask { const gp_pipeline *now; const char *url, *buffer, *after; } gp_view_ask;
+/* Writes it; returns the status: 200, 204 (no new frame), 404. *type: what it is. One thread. */
+unsigned gp_view_page_get(gp_view_page *v, const gp_view_ask *ask, FILE *to, const char **type);
+
 /* metrics.c: a server with a thread of its own. NULL after an error. */
 typedef struct gp_metrics gp_metrics;
 gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs *errs);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/why.h"
-#include "cli/view_page.h"
+#include "cli/live.h"
 #include "base/json.h"
 #include "base/memfile.h"
 
@@ -352,25 +352,18 @@ static int listen_at(const char *at, int local, gp_errs *errs)
 }
 
 /* Is it reached from this machine alone? */
-static bool is_local(int fd)
+static bool is_local(const struct sockaddr_storage *at)
 {
-    struct sockaddr_storage at = { 0 };
-    socklen_t n = sizeof at;
-    getsockname(fd, (struct sockaddr *)&at, &n);
-    return at.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&at)->sin6_addr)
-        : ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == 127;
+    return at->ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr)
+        : ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == 127;
 }
 
-static void say_where(int fd, const char *what)
+static void say_where(const struct sockaddr_storage *at, const char *what)
 {
-    struct sockaddr_storage at = { 0 };
-    socklen_t n = sizeof at;
-    char host[64] = "", port[16] = "";
-    getsockname(fd, (struct sockaddr *)&at, &n);
-    getnameinfo((struct sockaddr *)&at, n, host, sizeof host, port, sizeof port,
+    char host[64] = "", port[16] = "", whose[32] = "";
+    bool six = at->ss_family == AF_INET6;
+    getnameinfo((const struct sockaddr *)at, sizeof *at, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
-    bool six = at.ss_family == AF_INET6;
-    char whose[32] = "";
     if (rank >= 0)
         snprintf(whose, sizeof whose, "rank %d: ", rank);
     fprintf(stderr, "gpipe: %s%s: http://%s%s%s:%s/%s\n", whose, what, six ? "[" : "", host, six ? "]" : "", port, what);
@@ -383,12 +376,14 @@ gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs 
     int fd = load(errs) ? listen_at(at, gp_local_rank(args->ranks), errs) : -1;
     if (fd < 0)
         return NULL;
+    struct sockaddr_storage here = { 0 };
+    getsockname(fd, (struct sockaddr *)&here, &(socklen_t){ sizeof here });
     gp_metrics *m = calloc(1, sizeof *m);
     if (m) {
         gp_shown_begin(&m->shown, p);
         m->pipeline = p, m->start = gp_seconds();
         m->view = args->view ? gp_view_page_new() : NULL;
-        m->local = is_local(fd);
+        m->local = is_local(&here);
         m->daemon = args->view && !m->view ? NULL : mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL
                                      | MHD_USE_ITC, 0, NULL, NULL, answer, m,
                                      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, 64u,
@@ -403,9 +398,9 @@ gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs 
         return NULL;
     }
     if (!args->quiet)
-        say_where(fd, "metrics");
+        say_where(&here, "metrics");
     if (!args->quiet && args->view)
-        say_where(fd, "view");
+        say_where(&here, "view");
     return m;
 }
 

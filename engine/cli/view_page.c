@@ -1,4 +1,4 @@
-/* view_page.c - what a browser is given that looks at frames, see view_page.h.
+/* view_page.c - what a browser is given that looks at frames.
  *
  * /view is the page, /view/buffers what it may choose from, /view/frame?buffer=NAME&after=NUMBER the newest frame: a line
  * of JSON with numbers over all of it, padded to whole elements, and elements as f32, of large frames each so many rows
@@ -7,8 +7,8 @@
 #include <string.h>
 #include "base/json.h"
 #include "base/memfile.h"
+#include "cli/live.h"
 #include "cli/report.h"
-#include "cli/view_page.h"
 
 enum { BUFFERS = 8, WAIT_MS = 20, ROWS = 512, COLUMNS = 1024 };
 
