@@ -76,6 +76,8 @@ typedef struct gp_loaded {
     gp_machine *machine;                   /* that of --machine; NULL: not said */
 } gp_loaded;
 
+/* How many GPUs there are on a machine that has all those which a text names, as in "[cuda:0, cuda:2-3]". */
+int gp_gpus_named(const char *devices);
 /* A gp_getenv: this process's environment. */
 const char *gp_from_env(const void *arg, const char *name);
 /* Reads ("-" is stdin) and compiles a file; false after errors. */
@@ -96,10 +98,8 @@ void gp_unload(gp_loaded *l);
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 /* The same, and forgets them. The exit code that they make. */
 int gp_tell_errs(const gp_args *args, const gp_loaded *l, gp_errs *errs);
-/* As that rank says them, of several that are simulated. */
+/* As that rank says them, of several that are simulated; -1: what one rank says of all, without its name. */
 void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs);
-/* What one rank says of all: without its name, and without the lines that it is of. */
-void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs);
 /* Where such an error is, as it is printed: of --set its name, for free(), or NULL. */
 char *gp_err_option(const gp_args *args, const gp_err *e);
 

@@ -117,14 +117,10 @@ int gp_tell_errs(const gp_args *args, const gp_loaded *l, gp_errs *errs)
 
 void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs)
 {
-    char name[32];
-    snprintf(name, sizeof name, "rank %d: ", rank);
+    char name[32] = "";
+    if (rank >= 0)
+        snprintf(name, sizeof name, "rank %d: ", rank);
     print_errs(stderr, name, args, l, errs);
-}
-
-void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs)
-{
-    print_errs(stderr, "", args, NULL, errs);
 }
 
 /* ---- text ------------------------------------------------------------ */
@@ -185,11 +181,10 @@ const char *gp_from_env(const void *arg, const char *name)
     return getenv(name);
 }
 
-/* How many GPUs there are on a machine that has all those which --device names, as in "[cuda:0, cuda:2-3]". */
-static int gpus_asked_for(const gp_args *args)
+int gp_gpus_named(const char *devices)
 {
     int n = 0;
-    for (const char *s = args->device ? strstr(args->device, "cuda") : NULL; s; s = strstr(s, "cuda")) {
+    for (const char *s = strstr(devices, "cuda"); s; s = strstr(s, "cuda")) {
         char *end = (char *)(s += 4);
         long i = *s == ':' ? strtol(s + 1, &end, 10) : 0;
         i = *end == '-' ? strtol(end + 1, NULL, 10) : i;
@@ -212,7 +207,7 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
 {
     gp_machine *m = NULL;
     gp_machine_info is;
-    int gpus = gpus_asked_for(args);
+    int gpus = args->device ? gp_gpus_named(args->device) : 0;
     if (args->verb->target == GP_TARGET_ANY) {
         m = gp_machine_create_fixed(gpus > 1 ? gpus : 1);
     } else if (args->verb->target == GP_TARGET_ASKED && gpus) {

@@ -228,7 +228,7 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     status = write_reports(us, &files, p, outcome, status, errs);
     gp_tell_errs(args, &l, errs);
     gp_ranks_replaced(us, l.file, errs);
-    gp_print_errs_of_all(args, errs);
+    gp_print_errs_of_rank(args, -1, NULL, errs);
     if (((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first(us)) || outcome == GP_STUCK)
         && (gp_ranks_n(us) > 1 || has_taken(p)))
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");

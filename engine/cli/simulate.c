@@ -13,19 +13,11 @@ enum { FRAMES = 20000, OF_A_RANK = 300, SLICES = 20000 };
 /* GPUs that settings name, and that the machine of the report has not, are like its first. */
 static void add_devices(gp_machine *m, const gp_args *args)
 {
-    int last = -1;
-    for (int i = 0; i < args->nset && m->ndevices; i++) {
-        const char *s = args->set[i];
-        if (strncmp(s, "device=", 7))
-            continue;
-        last = -1;
-        for (s = strstr(s, "cuda:"); s; s = strstr(s + 5, "cuda:")) {
-            int from = 0, to = 0, n = sscanf(s, "cuda:%9d-%9d", &from, &to);
-            last = n > 0 && from > last ? from : last;
-            last = n > 1 && to > last ? to : last;
-        }
-    }
-    for (; m->ndevices <= last && m->ndevices < GP_DEVICES; m->ndevices++)
+    int n = 0;
+    for (int i = 0; i < args->nset; i++)
+        if (!strncmp(args->set[i], "device=", 7))
+            n = gp_gpus_named(args->set[i]);
+    for (; m->ndevices && m->ndevices < n && m->ndevices < GP_DEVICES; m->ndevices++)
         m->device[m->ndevices] = m->device[0];
 }
 
