@@ -38,10 +38,8 @@ static bool shape(gp_shape *s)
 static bool table(const gp_table_call *t)
 {
     const struct opts *o = t->opts;
-    const gp_blob *maps = gp_blobs;
+    const gp_blob *maps = gp_blob_find("stages/format/colormaps.bin");
     uint8_t *to = t->data;
-    while (strcmp(maps->name, "stages/format/colormaps.bin"))
-        maps++;
     memset(to, 0, t->bytes);
     for (int i = 0; i < 3 * LEVELS; i++)
         to[i] = o->map == GRAY ? (uint8_t)(i / 3) : maps->data[3 * LEVELS * o->map + i];

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <gpipe/err.h>
 
 struct gp_arena_block;
 
@@ -30,6 +31,12 @@ void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
  * block ends; so one block has one. */
 #define GP_IF_OOM(a) jmp_buf oom_; (a)->oom = &oom_; if (setjmp(oom_))
 #define GP_UNLESS_OOM(a) jmp_buf oom_; (a)->oom = &oom_; if (!setjmp(oom_))
+
+/* An arena that is freed where the block ends in which it is declared. */
+#define GP_ARENA(a) gp_arena a __attribute__((cleanup(gp_arena_free))) = { 0 }
+
+/* The error that there is no more memory; false, as gp_fail. */
+#define gp_no_memory(errs) gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory")
 
 /* Array of n zeroed T. */
 #define GP_NEW(a, T, n) ((T *)gp_alloc((a), sizeof(T) * (size_t)(n)))

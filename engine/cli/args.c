@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/verb.h"
+#include "draw/dump.h"
 
 /* Verbs of the same place are in the order of their names. */
 static int compare_places(const gp_verb *a, const gp_verb *b)
@@ -40,11 +41,6 @@ void gp_args_help(FILE *to, const gp_verb *verb)
     }
 }
 
-static bool usage(gp_errs *errs, const char *what, const char *name, const char *more)
-{
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s '%s'%s", what, name, more);
-}
-
 bool gp_option_is(const gp_option *o, const char *word)
 {
     size_t n = strlen(o->name);
@@ -65,8 +61,6 @@ static bool is_of_another(const char *word)
 /* The option that `word` names. `value`: the next word, or NULL. */
 static const gp_option *find(const char *word, const char *value, const gp_verb *verb, gp_errs *errs)
 {
-    static const char *const keys[] = { "depth", "streams", "batch", "batch_wait", "latency", "launch", "sync",
-                                        "copies", "priority", "fuse", "on_error", "stall_timeout", NULL };
     char name[64] = "";
     size_t len = strcspn(word + 2, "=");
     if (word[1] == '-' && len + 1 < sizeof name)
@@ -79,20 +73,19 @@ static const gp_option *find(const char *word, const char *value, const gp_verb 
     }
     if (is_of_another(word)) {
         bool starts = !strcmp(name, "ranks") && verb->ranks;
-        usage(errs, "this verb has no option", word, !starts ? "; its --help shows which it has"
-              : "; a launcher starts several ranks: mpirun -n 3 gpipe run FILE");
-        return NULL;
+        return GP_NULL(gp_usage(errs, "this verb has no option '%s'; %s", word, !starts ? "its --help shows which it has"
+                                : "a launcher starts several ranks: mpirun -n 3 gpipe run FILE"));
     }
     char did[160] = "";
-    for (const char *const *key = keys; *key && verb->target; key++)
-        gp_near_try(&near_key, *key);
+    for (const gp_opt *key = gp_top_keys; key->name && verb->target; key++)
+        if (key->type != GP_OPT_NODE)
+            gp_near_try(&near_key, key->name);
     if (*gp_near_text(&near_key) && near_key.distance < near.distance)
         snprintf(did, sizeof did, "; a key of the pipeline is changed with --set %s=%.60s", near_key.best,
                  word[2 + len] ? word + 3 + len : value ? value : "VALUE");
     else if (*gp_near_text(&near))
         snprintf(did, sizeof did, "; did you mean '--%s'?", near.best);
-    usage(errs, "no option", word, did);
-    return NULL;
+    return GP_NULL(gp_usage(errs, "no option '%s'%s", word, did));
 }
 
 /* One of "a|b|c". */
@@ -110,8 +103,7 @@ static bool read_choice(gp_arena *a, const gp_option *o, const char *value, int 
         all = gp_format(a, "%s%s%s", all, *all ? ", " : "", word);
         p = p[n] ? p + n + 1 : NULL;
     }
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' must be one of %s, not '%s'%s", o->name, all,
-                   value, gp_near_text(&near));
+    return gp_usage(errs, "'--%s' must be one of %s, not '%s'%s", o->name, all, value, gp_near_text(&near));
 }
 
 /* "500ms", "2s", as in a pipeline. */
@@ -124,7 +116,7 @@ static bool read_time(const gp_option *o, const char *value, int64_t *ns, gp_err
         return false;
     }
     return (*ns >= least && *ns <= most)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be 1ms to 1h", o->name, value);
+        || gp_usage(errs, "--%s %s: must be 1ms to 1h", o->name, value);
 }
 
 static bool read_count(const gp_option *o, const char *value, int *n, gp_errs *errs)
@@ -133,8 +125,7 @@ static bool read_count(const gp_option *o, const char *value, int *n, gp_errs *e
     long v = strtol(value, &end, 10);
     *n = (int)v;
     return (*value && !*end && v >= 1 && v <= 1000)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be a number from 1 to 1000",
-                   o->name, value);
+        || gp_usage(errs, "--%s %s: must be a number from 1 to 1000", o->name, value);
 }
 
 static bool apply(gp_arena *a, const gp_option *o, const char *value, gp_args *out,
@@ -149,8 +140,7 @@ static bool apply(gp_arena *a, const gp_option *o, const char *value, gp_args *o
         return read_choice(a, o, value, (int *)field, errs);
     case GP_IS_TEXT:                         /* the first would be lost without a word */
         if (*(const char **)field)
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: it is given twice, before as %s", o->name, value,
-                           *(const char **)field);
+            return gp_usage(errs, "--%s %s: it is given twice, before as %s", o->name, value, *(const char **)field);
         *(const char **)field = value;
         return true;
     case GP_IS_WORDS: {
@@ -181,8 +171,7 @@ static bool one_form(const gp_args *args, gp_errs *errs)
     const char *first = NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].asked && first)
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' and '%s' exclude each other",
-                           first, forms[i].name);
+            return gp_usage(errs, "'%s' and '%s' exclude each other", first, forms[i].name);
         else if (forms[i].asked)
             first = forms[i].name;
     return true;
@@ -208,10 +197,9 @@ static bool parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_ar
         const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
         const char *value = equals ? equals + 1 : o->value && i + 1 < argc ? argv[++i] : NULL;
         if (o->value && !value)
-            return usage(errs, "a value is missing after", word,
-                         gp_format(a, "; write --%s %s", o->name, o->value));
+            return gp_usage(errs, "a value is missing after '%s'; write --%s %s", word, o->name, o->value);
         if (!o->value && equals)
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' takes no value", o->name);
+            return gp_usage(errs, "'--%s' takes no value", o->name);
         if (!apply(a, o, value, out, &set_cap, errs))
             return false;
     }
@@ -222,7 +210,7 @@ bool gp_args_parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_a
 {
     *out = (gp_args){ .verb = verb, .ranks = out->ranks };
     GP_IF_OOM(a)
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return gp_no_memory(errs);
     bool ok = parse(a, argc, argv, verb, out, errs);
     a->oom = NULL;
     return ok;

@@ -95,12 +95,12 @@ static int bench(void *arg)
     return 0;
 }
 
-static bool check_args(const gp_args *args, gp_errs *errs)
+bool gp_bench_rereads(const gp_args *args, gp_errs *errs)
 {
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "bench reads a pipeline several times, "
-                           "and stdin can be read once; name a file in place of '-'");
+            return gp_usage(errs, "%s reads a pipeline several times, and stdin can be read once; name a file in place "
+                            "of '-'", args->verb->name);
     return true;
 }
 
@@ -111,20 +111,13 @@ static int bench_verb(const gp_args *args, const gp_registry *registry, gp_errs 
     b.window_s = args->window_ns ? 1e-9 * (double)args->window_ns : 0.5;
     b.max_time_s = args->max_time_ns ? 1e-9 * (double)args->max_time_ns : 10;
     b.rounds = args->rounds ? args->rounds : b.nfiles > 1 ? 3 : 1;
-    if (!check_args(args, errs))
-        return 2;
-    int status = 1;
-    if (gp_bench_rows(&b, errs)) {
-        status = gp_bench_quietly(args, bench, &b);
-        if (!status && gp_signal_taken())
-            status = 128 + gp_signal_taken();
-    } else {
-        status = gp_errs_exit(errs);
-    }
-    if (!status && !gp_bench_print(&b)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        status = gp_errs_exit(errs);
-    }
+    if (!gp_bench_rereads(args, errs))
+        return 0;
+    int status = gp_bench_rows(&b, errs) ? gp_bench_quietly(args, bench, &b) : gp_errs_exit(errs);
+    if (!status && gp_signal_taken())
+        status = 128 + gp_signal_taken();
+    if (!status && !gp_bench_print(&b))
+        gp_no_memory(errs);
     if (b.stuck)
         gp_leave_stuck(args->ranks, status);
     gp_arena_free(&b.arena);

@@ -73,7 +73,9 @@ bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out,
 void gp_bench_unfit(gp_fit *f);
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
 
-/* bench.c: what a pipeline writes to stdout would stand in the table, and goes nowhere meanwhile; signals end runs.
+/* bench.c. False with an error: a file is standard input, which cannot be read again. */
+bool gp_bench_rereads(const gp_args *args, gp_errs *errs);
+/* What a pipeline writes to stdout would stand in the table, and goes nowhere meanwhile; signals end runs.
  * What `measure` returns. */
 int gp_bench_quietly(const gp_args *args, int (*measure)(void *arg), void *arg);
 

@@ -99,8 +99,7 @@ static bool check(const gp_row *r, const gp_pipeline *p, bool whole, gp_errs *er
                                "'%s'", s.name);
         }
     }
-    return found || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--cached: no stage with an output "
-                            "is named '%s'%s", r->cached, gp_near_text(&near));
+    return found || gp_usage(errs, "--cached: no stage with an output is named '%s'%s", r->cached, gp_near_text(&near));
 }
 
 /* ---- outputs --------------------------------------------------------- */

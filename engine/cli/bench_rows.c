@@ -11,7 +11,7 @@ enum { MAX_ROWS = 1000 };
 
 static bool wrong(gp_errs *errs, const char *sweep, const char *what)
 {
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--sweep %s: %s", sweep, what);
+    return gp_usage(errs, "--sweep %s: %s", sweep, what);
 }
 
 /* "1..8": its ends. */
@@ -76,18 +76,6 @@ gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment)
     return gp_args_with(&b->arena, args, &assignment, 1);
 }
 
-/* One frame in flight: buffers that say a depth have to be told one by one. */
-static gp_args serial(gp_bench *b, const gp_args *args, const gp_loaded *l)
-{
-    gp_buffer_info buffer;
-    static const char *const set[] = { "depth=1", "streams=1", "batch=1" };
-    gp_args more = gp_args_with(&b->arena, args, set, 3);
-    for (int i = 0; gp_pipeline_buffer(l->pipeline, i, &buffer); i++)
-        if (buffer.depth_said)
-            more = gp_bench_set(b, &more, gp_format(&b->arena, "buffers.%s.depth=1", buffer.name));
-    return more;
-}
-
 static gp_row *add(gp_bench *b, const char *file, const char *label)
 {
     gp_row *r = &b->row[b->nrows++];
@@ -114,16 +102,20 @@ static void add_combination(gp_bench *b, const char *file, const gp_words *axes,
         r->label = "as written";
 }
 
+/* One frame in flight: buffers that say a depth have to be told one by one. */
 static bool add_serial(gp_bench *b, const char *file, gp_errs *errs)
 {
+    static const char *const set[] = { "depth=1", "streams=1", "batch=1" };
+    gp_buffer_info buffer;
     gp_loaded l;
     bool ok = gp_load(&l, file, b->args, b->registry, errs);
-    if (ok) {
-        gp_row *r = add(b, file, "serial");
-        r->args = serial(b, b->args, &l);
-    } else {
+    gp_row *r = add(b, file, "serial");
+    r->args = gp_args_with(&b->arena, b->args, set, 3);
+    for (int i = 0; ok && gp_pipeline_buffer(l.pipeline, i, &buffer); i++)
+        if (buffer.depth_said)
+            r->args = gp_bench_set(b, &r->args, gp_format(&b->arena, "buffers.%s.depth=1", buffer.name));
+    if (!ok)
         gp_print_errs(b->args, &l, errs);
-    }
     gp_unload(&l);
     return ok;
 }

@@ -9,20 +9,17 @@ static int check(const gp_args *args, const gp_registry *registry, gp_errs *errs
     int status = 0;
     for (int i = 0; i < args->noperands; i++) {
         gp_loaded l;
-        *errs = (gp_errs){ 0 };
         bool ok = gp_load(&l, args->operand[i], args, registry, errs);
         if (gp_agree(args, &l, ok, errs)) {
             gp_pipeline_lint(l.pipeline, l.machine, errs);
             if (!args->quiet && !gp_rank(args->ranks))
                 gp_put_plain(stdout, l.file, strlen(l.file), ""), puts(": ok");
-        } else if (!status) {
-            status = gp_errs_exit(errs);
         }
         fflush(stdout);
-        gp_print_errs(args, &l, errs);
+        int told = gp_tell_errs(args, &l, errs);
+        status = status ? status : told;
         gp_unload(&l);
     }
-    *errs = (gp_errs){ 0 };
     return status;
 }
 

@@ -17,6 +17,9 @@ enum { GP_EXIT_PIPE = 128 + 13 };
 
 typedef struct gp_verb gp_verb;         /* verb.h */
 
+/* An error of what was asked for that has no place in a file; false, as gp_fail. */
+#define gp_usage(errs, ...) gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, __VA_ARGS__)
+
 typedef enum gp_progress {
     GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
 } gp_progress;
@@ -32,6 +35,7 @@ typedef struct gp_args {
     const char *device;                    /* that one, or NULL */
     bool watch, service, poison, isolate, check_kernels, quiet, verbose, dot, svg, json, markdown, man;
     bool help;
+    bool unfused;                          /* unless `set` says otherwise, each stage has its own buffers */
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */
@@ -72,6 +76,8 @@ typedef struct gp_loaded {
     gp_machine *machine;                   /* that of --machine; NULL: not said */
 } gp_loaded;
 
+/* How many GPUs there are on a machine that has all those which a text names, as in "[cuda:0, cuda:2-3]". */
+int gp_gpus_named(const char *devices);
 /* A gp_getenv: this process's environment. */
 const char *gp_from_env(const void *arg, const char *name);
 /* Reads ("-" is stdin) and compiles a file; false after errors. */
@@ -90,10 +96,10 @@ bool gp_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);
 void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
-/* As that rank says them, of several that are simulated. */
+/* The same, and forgets them. The exit code that they make. */
+int gp_tell_errs(const gp_args *args, const gp_loaded *l, gp_errs *errs);
+/* As that rank says them, of several that are simulated; -1: what one rank says of all, without its name. */
 void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs);
-/* What one rank says of all: without its name, and without the lines that it is of. */
-void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs);
 /* Where such an error is, as it is printed: of --set its name, for free(), or NULL. */
 char *gp_err_option(const gp_args *args, const gp_err *e);
 

@@ -223,18 +223,15 @@ static int completion(const gp_args *args, const gp_registry *registry, gp_errs 
 {
     jmp_buf oom;
     asked x = { .a.oom = &oom, .registry = registry, .before = "", .helps = strcmp(args->operand[0], "bash") };
-    const gp_blob *b = gp_blobs;
     char name[64];
     snprintf(name, sizeof name, "engine/cli/completion.%.32s", args->operand[0]);
-    while (b->name && strcmp(b->name, name))
-        b++;
-    if (!b->name)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no completion for '%s'; there is one for bash, zsh and fish",
-                args->operand[0]);
+    const gp_blob *b = gp_blob_find(name);
+    if (!b)
+        gp_usage(errs, "no completion for '%s'; there is one for bash, zsh and fish", args->operand[0]);
     else if (args->noperands == 1)
         fwrite(b->data, 1, (size_t)(b->end - b->data), stdout);
     else if (setjmp(oom))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     else
         complete(&x, args->operand + 1, args->noperands - 1);
     gp_arena_free(&x.a);

@@ -54,23 +54,22 @@ void gp_glance_json(const gp_glance *v, FILE *f)
 }
 
 /* JSON is YAML, so the parser of pipelines reads it. Absent: "" and 0. It may be
- * anybody's: what cannot be drawn is not `good`. */
-typedef struct reading { bool good; } reading;
+ * anybody's: what cannot be drawn is not *good. */
 
 /* The name, fit for a terminal: without spaces, and without what moves the cursor. */
-static const char *name_of(reading *r, const gp_node *map, const char *key)
+static const char *name_of(bool *good, const gp_node *map, const char *key)
 {
     const char *name = gp_node_text(map, key);
     for (const char *c = name; *c; c++)
-        r->good &= *c > ' ' && *c < 0x7f;
+        *good &= *c > ' ' && *c < 0x7f;
     return name;
 }
 
-static double number_of(reading *r, const gp_node *map, const char *key, double most)
+static double number_of(bool *good, const gp_node *map, const char *key, double most)
 {
     double x = strtod(gp_node_text(map, key), NULL);
     bool fits = x >= 0 && x <= most;
-    r->good &= fits;
+    *good &= fits;
     return fits ? x : 0;
 }
 
@@ -82,7 +81,7 @@ static uint64_t count_of(const gp_node *map, const char *key)
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
 {
     const double years = 1e9, most = 1e18, ranks = 1 << 20, slots = 1 << 30;
-    reading r = { .good = true };
+    bool good = true;
     gp_errs *errs = GP_NEW(a, gp_errs, 1);
     const gp_node *root = gp_yaml_value(a, json, (gp_loc){ .file = "socket" }, errs);
     v->bound = v->bound_rank = v->behind = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
@@ -95,41 +94,41 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
         return false;
     v->nstages = nstages, v->nbuffers = nbuffers;
     v->pipeline = gp_node_text(root, "pipeline"), v->frames_of = gp_node_list(root, "frames_of");
-    v->seconds = number_of(&r, root, "seconds", years);
-    v->frames_s = number_of(&r, root, "frames_per_s", most);
+    v->seconds = number_of(&good, root, "seconds", years);
+    v->frames_s = number_of(&good, root, "frames_per_s", most);
     v->ended = !strcmp(gp_node_text(root, "ended"), "true");
     v->syncing = !strcmp(gp_node_text(root, "syncing"), "true");
     v->done = count_of(root, "done"), v->in = count_of(root, "in"), v->frames = count_of(root, "frames");
-    v->rank = (int)number_of(&r, root, "rank", ranks), v->ranks = (int)number_of(&r, root, "ranks", ranks);
+    v->rank = (int)number_of(&good, root, "rank", ranks), v->ranks = (int)number_of(&good, root, "ranks", ranks);
     if (gp_node_get(root, "behind"))
-        v->behind = (int)number_of(&r, root, "behind", ranks), v->behind_done = count_of(root, "behind_done");
+        v->behind = (int)number_of(&good, root, "behind", ranks), v->behind_done = count_of(root, "behind_done");
     v->bound_meets = !strcmp(gp_node_text(root, "bound_meets"), "true");
     if (gp_node_get(root, "bound_rank"))
-        v->bound_rank = (int)number_of(&r, root, "bound_rank", ranks);
+        v->bound_rank = (int)number_of(&good, root, "bound_rank", ranks);
     if (gp_node_get(root, "left_s"))
-        v->left_s = number_of(&r, root, "left_s", most);
+        v->left_s = number_of(&good, root, "left_s", most);
     for (int i = 0; i < nstages; i++) {
         const gp_node *n = stages->item[i];
-        v->stage[i].is = (gp_stage_status){ .name = name_of(&r, n, "name"),
+        v->stage[i].is = (gp_stage_status){ .name = name_of(&good, n, "name"),
                                             .frames = count_of(n, "frames"),
                                             .bytes = count_of(n, "bytes") };
-        v->stage[i].frames_s = number_of(&r, n, "frames_per_s", most);
-        v->stage[i].bytes_s = number_of(&r, n, "bytes_per_s", most);
+        v->stage[i].frames_s = number_of(&good, n, "frames_per_s", most);
+        v->stage[i].bytes_s = number_of(&good, n, "bytes_per_s", most);
         if (!strcmp(gp_node_text(root, "bound_by"), v->stage[i].is.name))
             v->bound = i;
     }
     for (int i = 0; i < nbuffers; i++) {
         const gp_node *n = buffers->item[i];
         v->buffer[i].is = (gp_buffer_status){
-            name_of(&r, n, "name"), name_of(&r, n, "from"), name_of(&r, n, "to"),
-            (int)number_of(&r, n, "depth", slots), (int)number_of(&r, n, "held", slots) };
-        v->buffer[i].fill = number_of(&r, n, "fill", 1);
+            name_of(&good, n, "name"), name_of(&good, n, "from"), name_of(&good, n, "to"),
+            (int)number_of(&good, n, "depth", slots), (int)number_of(&good, n, "held", slots) };
+        v->buffer[i].fill = number_of(&good, n, "fill", 1);
     }
     v->nknobs = 0;
     for (int i = 0; i < nknobs && i < GP_KNOBS; i++) {
         gp_knob *k = &v->knob[v->nknobs++];
-        snprintf(k->path, sizeof k->path, "%s", name_of(&r, knobs->item[i], "path"));
-        snprintf(k->value, sizeof k->value, "%s", name_of(&r, knobs->item[i], "value"));
+        snprintf(k->path, sizeof k->path, "%s", name_of(&good, knobs->item[i], "path"));
+        snprintf(k->value, sizeof k->value, "%s", name_of(&good, knobs->item[i], "value"));
     }
-    return r.good;
+    return good;
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/embed.h"
-#include "base/memfile.h"
 #include "cli/verb.h"
 #include "draw/dump.h"
 
@@ -15,12 +14,9 @@ static const char *const topics[] = {
 /* The text of a topic that there is; it ends with a newline. */
 static const gp_blob *topic(const char *name)
 {
-    const gp_blob *b = gp_blobs;
     char path[64];
     snprintf(path, sizeof path, "engine/cli/topics/%s.md", name);
-    while (strcmp(b->name, path))
-        b++;
-    return b;
+    return gp_blob_find(path);
 }
 
 /* Does a text have `word` as code, as in `word` or `word: value`? */
@@ -152,24 +148,6 @@ static void print_topic(FILE *to, const char *name)
     }
 }
 
-/* A text as it is, in the source of a man page. */
-static void man_text(FILE *to, const char *text)
-{
-    bool begins = true;
-    fputs(".nf\n", to);
-    for (; *text; begins = *text++ == '\n') {
-        if (begins && (*text == '.' || *text == '\''))
-            fputs("\\&", to);
-        if (*text == '\\')
-            fputs("\\e", to);
-        else if (*text == '-')
-            fputs("\\-", to);
-        else
-            fputc(*text, to);
-    }
-    fputs(begins ? ".fi\n" : "\n.fi\n", to);
-}
-
 void gp_help_print(FILE *to)
 {
     fprintf(to, "usage: gpipe VERB ...\n\n");
@@ -194,50 +172,49 @@ void gp_help_print_verb(FILE *to, const gp_verb *v)
     gp_args_help(to, v);
 }
 
-/* A section of the man page, of what `print` prints; memory that runs out is a flag of `to`. */
-typedef struct section { gp_memfile m; bool open; } section;
+/* The source of a man page. What is written to `text` is shown as it is. */
+typedef struct man { FILE *text; bool inside, begins; } man;   /* inside: of a section; begins: a line */
 
-static FILE *begin_section(FILE *to, section *s, const char *title, const char *name)
+static ssize_t put_as_is(void *cookie, const char *text, size_t n)
 {
-    fprintf(to, ".SH \"%s%s%s\"\n", title, name ? " " : "", name ? name : "");
-    s->open = gp_memfile_open(&s->m);
-    return s->open ? s->m.f : to;
+    man *m = cookie;
+    for (const char *c = text; c < text + n; c++) {
+        if (m->begins && strchr(".'", *c))
+            fputs("\\&", stdout);
+        if (strchr("\\-", *c))
+            putchar('\\');
+        putchar(*c == '\\' ? 'e' : *c);
+        m->begins = *c == '\n';
+    }
+    return (ssize_t)n;
 }
 
-static bool end_section(FILE *to, section *s)
+static FILE *section(man *m, const char *title, const char *name)
 {
-    size_t n;
-    char *text = s->open ? gp_memfile_close(&s->m, &n) : NULL;
-    if (text)
-        man_text(to, text);
-    free(text);
-    return text;
+    fflush(m->text);
+    printf("%s.SH \"%s%s\"\n.nf\n", m->inside ? ".fi\n" : "", title, name);
+    m->inside = m->begins = true;
+    return m->text;
 }
 
 static int print_man(const gp_registry *registry, gp_errs *errs)
 {
-    section s;
-    bool ok = true;
     const gp_kind *k;
+    man m = { .text = fopencookie(&m, "w", (cookie_io_functions_t){ .write = put_as_is }) };
+    if (!m.text)
+        return gp_no_memory(errs);
     printf(".TH GPIPE 1 \"\" \"gpipe %s\" \"User Commands\"\n.SH NAME\ngpipe \\- a declarative GPU "
            "pipeline engine\n", GP_VERSION);
-    gp_help_print(begin_section(stdout, &s, "SYNOPSIS", NULL));
-    ok &= end_section(stdout, &s);
-    for (const gp_verb *v = NULL; (v = gp_verb_next(v));) {
-        gp_help_print_verb(begin_section(stdout, &s, "gpipe", v->name), v);
-        ok &= end_section(stdout, &s);
-    }
-    for (int i = 0; topics[i]; i++) {
-        print_topic(begin_section(stdout, &s, "TOPIC", topics[i]), topics[i]);
-        ok &= end_section(stdout, &s);
-    }
-    for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
-        gp_kind_print(begin_section(stdout, &s, "STAGE", k->name), registry, k);
-        ok &= end_section(stdout, &s);
-    }
-    if (!ok)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    return gp_errs_exit(errs);
+    gp_help_print(section(&m, "SYNOPSIS", ""));
+    for (const gp_verb *v = NULL; (v = gp_verb_next(v));)
+        gp_help_print_verb(section(&m, "gpipe ", v->name), v);
+    for (int i = 0; topics[i]; i++)
+        print_topic(section(&m, "TOPIC ", topics[i]), topics[i]);
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++)
+        gp_kind_print(section(&m, "STAGE ", k->name), registry, k);
+    fclose(m.text);
+    printf(".fi\n");
+    return 0;
 }
 
 /* What has this name: a verb, a topic, a stage; `lua` is the latter two. */
@@ -264,10 +241,10 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
     const char *did = gp_near_text(&near);
     const char *in = topics_with(name);
     if (!found && *in)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s' by itself; these topics say something of it: %s", name, in);
+        gp_usage(errs, "no help on '%s' by itself; these topics say something of it: %s", name, in);
     else if (!found)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s'%s", name, *did ? did
-                : "; 'gpipe help' lists verbs and topics, 'gpipe stages' the stages");
+        gp_usage(errs, "no help on '%s'%s", name, *did ? did : "; 'gpipe help' lists verbs and topics, 'gpipe stages' "
+                 "the stages");
     gp_errs why = { .n = 0 };
     if (!found && !*in)                /* what became of plug-ins */
         gp_kinds_print(registry, name, GP_KINDS_TEXT, stdout, &why);
@@ -280,15 +257,13 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
 static int help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (args->man && args->noperands)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--man' is all of the reference; leave out '%s'",
-                args->operand[0]);
-    else if (args->man)
+        return gp_usage(errs, "'--man' is all of the reference; leave out '%s'", args->operand[0]);
+    if (args->man)
         return print_man(registry, errs);
-    else if (args->noperands)
+    if (args->noperands)
         return help_of(args->operand[0], registry, errs);
-    else
-        gp_help_print(stdout);
-    return gp_errs_exit(errs);
+    gp_help_print(stdout);
+    return 0;
 }
 
 const gp_verb gp_verb_help = {

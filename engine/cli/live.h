@@ -100,8 +100,9 @@ void gp_socket_drain(gp_socket *s);
 int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);
-/* The same, once it has said something: a run that was stopped lets one in, and is silent. */
-int gp_socket_reach(const char *name, gp_errs *errs);
+/* The same, to be read, once it has said something: a run that was stopped lets one in, and is silent. NULL after an
+ * error. */
+FILE *gp_socket_reach(const char *name, gp_errs *errs);
 enum { GP_SOCKET_WAIT_MS = 5000 };         /* how long one that goes on may take for that */
 bool gp_socket_silent(const char *name, gp_errs *errs);    /* the error of one that has not */
 /* The processes that have one: how many, of which the first `max` are written. */
@@ -135,6 +136,15 @@ void gp_viewers_free(gp_viewers *v);                           /* the run is ove
 typedef struct gp_follow { gp_tap *tap; const gp_pipeline *of; } gp_follow;
 gp_tap_status gp_follow_take(gp_follow *f, const gp_pipeline *now, const char *buffer, int64_t timeout_ns, gp_tapped *out,
                              gp_errs *errs);
+
+/* view_page.c: the page of 'gpipe run --view', and what it asks for: served by metrics.c, which knows HTTP. */
+typedef struct gp_view_page gp_view_page;
+gp_view_page *gp_view_page_new(void);      /* NULL: no memory */
+void gp_view_page_free(gp_view_page *v);   /* accepts NULL */
+/* What a browser asks for: `url`, and the values of its arguments, "" where there is none. `now`: what runs. */
+typedef struct gp_view_ask { const gp_pipeline *now; const char *url, *buffer, *after; } gp_view_ask;
+/* Writes it; returns the status: 200, 204 (no new frame), 404. *type: what it is. One thread. */
+unsigned gp_view_page_get(gp_view_page *v, const gp_view_ask *ask, FILE *to, const char **type);
 
 /* metrics.c: a server with a thread of its own. NULL after an error. */
 typedef struct gp_metrics gp_metrics;

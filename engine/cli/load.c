@@ -107,16 +107,20 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     free(text);
 }
 
-void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs)
+int gp_tell_errs(const gp_args *args, const gp_loaded *l, gp_errs *errs)
 {
-    char name[32];
-    snprintf(name, sizeof name, "rank %d: ", rank);
-    print_errs(stderr, name, args, l, errs);
+    int status = gp_errs_exit(errs);
+    gp_print_errs(args, l, errs);
+    *errs = (gp_errs){ 0 };
+    return status;
 }
 
-void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs)
+void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs)
 {
-    print_errs(stderr, "", args, NULL, errs);
+    char name[32] = "";
+    if (rank >= 0)
+        snprintf(name, sizeof name, "rank %d: ", rank);
+    print_errs(stderr, name, args, l, errs);
 }
 
 /* ---- text ------------------------------------------------------------ */
@@ -154,13 +158,9 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
     size_t cap = 0, got;
     errno = 0;
     do {
-        if (cap - l->len < 4096) {
-            char *more = realloc(l->text, cap = cap ? 2 * cap : 65536);
-            if (!more) {
-                errno = ENOMEM;
-                break;
-            }
-            l->text = more;
+        if (cap - l->len < 4096 && !gp_grow(&l->text, cap = cap ? 2 * cap : 65536, 1)) {
+            errno = ENOMEM;
+            break;
         }
         got = fread(l->text + l->len, 1, cap - l->len, f);
         l->len += got;
@@ -181,11 +181,10 @@ const char *gp_from_env(const void *arg, const char *name)
     return getenv(name);
 }
 
-/* How many GPUs there are on a machine that has all those which --device names, as in "[cuda:0, cuda:2-3]". */
-static int gpus_asked_for(const gp_args *args)
+int gp_gpus_named(const char *devices)
 {
     int n = 0;
-    for (const char *s = args->device ? strstr(args->device, "cuda") : NULL; s; s = strstr(s, "cuda")) {
+    for (const char *s = strstr(devices, "cuda"); s; s = strstr(s, "cuda")) {
         char *end = (char *)(s += 4);
         long i = *s == ':' ? strtol(s + 1, &end, 10) : 0;
         i = *end == '-' ? strtol(end + 1, NULL, 10) : i;
@@ -208,7 +207,7 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
 {
     gp_machine *m = NULL;
     gp_machine_info is;
-    int gpus = gpus_asked_for(args);
+    int gpus = args->device ? gp_gpus_named(args->device) : 0;
     if (args->verb->target == GP_TARGET_ANY) {
         m = gp_machine_create_fixed(gpus > 1 ? gpus : 1);
     } else if (args->verb->target == GP_TARGET_ASKED && gpus) {
@@ -225,7 +224,7 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
     } else {
         return NULL;
     }
-    *ok = m || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    *ok = m || gp_no_memory(errs);
     return m;
 }
 
@@ -236,7 +235,7 @@ static const char **settings(const gp_args *args, int *n)
 {
     const char **set = malloc(sizeof *set * ((size_t)args->nset + 1));
     *n = 0;
-    if (set && (args->isolate || args->check_kernels))
+    if (set && (args->isolate || args->check_kernels || args->unfused))
         set[(*n)++] = "fuse=none";     /* they name one stage of the file */
     for (int i = 0; set && i < args->nset; i++)
         set[(*n)++] = args->set[i];
@@ -271,7 +270,7 @@ static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machin
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb->target >= GP_TARGET_ANY,
                          .bounded = args->verb->target == GP_TARGET_ASKED };
-    bool ok = set || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    bool ok = set || gp_no_memory(errs);
     if (ok)
         l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
     free(set);

@@ -453,15 +453,11 @@ static bool take_next(gp_lsp *l)
     const char *body = memmem(l->in, l->n, "\r\n\r\n", 4);
     if (!body && l->n <= LONGEST_HEADER)
         return false;
-    size_t i = N, len = 0;
-    while (i < l->n && l->in[i] == ' ')
-        i++;
-    bool digits = i < l->n && l->in[i] >= '0' && l->in[i] <= '9';
-    for (; i < l->n && l->in[i] >= '0' && l->in[i] <= '9' && len <= LARGEST; i++)
-        len = 10 * len + (size_t)(l->in[i] - '0');
-    while (i < l->n && l->in[i] == ' ')
-        i++;
-    if (!body || !digits || len > LARGEST || l->in[i] != '\r') {
+    char *s = l->in + N, *behind = s;
+    size_t len = 0;
+    if (body && (s += strspn(s, " ")) && *s >= '0' && *s <= '9')
+        len = strtoul(s, &behind, 10), behind += strspn(behind, " ");
+    if (!body || behind <= s || len > LARGEST || *behind != '\r') {
         forget(l, N);
         refuse(l, NULL, PARSE_ERROR, "no valid length in a header", "");
         return true;
@@ -497,12 +493,8 @@ static void serve(gp_lsp *l)
             check_changed(l);
         if (l->ended)
             return;
-        if (l->cap - l->n < ROOM) {
-            char *more = realloc(l->in, l->cap = 2 * l->cap + ROOM);
-            if (!more)
-                longjmp(*l->oom, 1);
-            l->in = more;
-        }
+        if (l->cap - l->n < ROOM && !gp_grow(&l->in, l->cap = 2 * l->cap + ROOM, 1))
+            longjmp(*l->oom, 1);
         ssize_t got = read(STDIN_FILENO, l->in + l->n, l->cap - l->n);
         if (got > 0)
             l->n += (size_t)got;
@@ -519,7 +511,7 @@ static int lsp(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (l)
         *l = (gp_lsp){ .args = args, .registry = registry, .machine = gp_machine_create_fixed(1), .oom = &oom };
     if (!l || !l->machine || setjmp(oom))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     else
         serve(l);
     bool ok = l && l->shut;

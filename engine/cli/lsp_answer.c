@@ -81,6 +81,12 @@ static bool find_place(const gp_lsp *l, gp_arena *a, place *p, const char *text,
     return true;
 }
 
+/* The same, or of the word that ends there. */
+static bool find_near(const gp_lsp *l, gp_arena *a, place *p, const gp_doc *d, size_t at)
+{
+    return find_place(l, a, p, d->text, d->len, at) || (at && find_place(l, a, p, d->text, d->len, at - 1));
+}
+
 /* Row i of the keys that the map of a place may have; *rank: 0 for what must be there, 1 of the kind, 2 others. */
 static const gp_opt *row_at(const place *p, int i, int *rank)
 {
@@ -136,7 +142,7 @@ static bool names_buffer(const place *p)
 static void print_buffer(const place *p, FILE *to, const gp_doc *d, const char *name)
 {
     gp_args args = *p->l->args;
-    args.isolate = true;
+    args.unfused = true;
     gp_loaded x = { .file = d->path, .text = d->sound, .len = d->sound_len };
     gp_errs ignored = { 0 };
     bool ok = d->sound && gp_load_for(&x, &args, p->l->machine, p->l->registry, &ignored);
@@ -178,10 +184,9 @@ void gp_lsp_hover(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, siz
     place p;
     gp_memfile m;
     size_t n;
-    bool found = find_place(l, a, &p, d->text, d->len, at) || (at && find_place(l, a, &p, d->text, d->len, at - 1));
     if (!gp_memfile_open(&m))
         longjmp(*l->oom, 1);
-    found = found && print_place(&p, m.f, a, d);
+    bool found = find_near(l, a, &p, d, at) && print_place(&p, m.f, a, d);
     char *text = gp_memfile_close(&m, &n);
     if (!text)
         longjmp(*l->oom, 1);
@@ -289,8 +294,7 @@ void gp_lsp_complete(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, 
 void gp_lsp_define(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, size_t at)
 {
     place p;
-    bool found = (find_place(l, a, &p, d->text, d->len, at) || (at && find_place(l, a, &p, d->text, d->len, at - 1)))
-        && names_buffer(&p);
+    bool found = find_near(l, a, &p, d, at) && names_buffer(&p);
     gp_json_open(j, "result", '[');
     for (int i = 0; found && i < d->names.nbuffers; i++) {
         const gp_name *n = &d->names.buffer[i];

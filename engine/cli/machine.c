@@ -6,7 +6,7 @@ static int machine(const gp_args *args, const gp_registry *registry, gp_errs *er
 {
     gp_machine *m = gp_machine_create(true);
     if (!m)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     else if (!args->measure || gp_machine_measure(m, errs))
         gp_machine_print(m, stdout);
     gp_machine_destroy(m);

@@ -23,8 +23,8 @@ static const gp_verb *find_verb(const char *name, gp_errs *errs)
     }
     const char *did = gp_near_text(&near);
     bool version = !strcmp(name, "version") || !strcmp(name, "-v");
-    gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no verb '%s'%s", name,
-            version ? "; 'gpipe --version' shows it" : *did ? did : "; 'gpipe help' lists them");
+    gp_usage(errs, "no verb '%s'%s", name, version ? "; 'gpipe --version' shows it" : *did ? did : "; 'gpipe help' "
+             "lists them");
     return NULL;
 }
 
@@ -37,10 +37,10 @@ static void print_version(void)
 static bool count_operands(const gp_verb *v, const gp_args *args, gp_errs *errs)
 {
     if (args->noperands < v->min)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no file given; write gpipe %s %s", v->name, v->operand);
+        return gp_usage(errs, "no file given; write gpipe %s %s", v->name, v->operand);
     if (args->noperands > v->max)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write "
-                       "gpipe %s%s%s", args->operand[v->max], v->name, *v->operand ? " " : "", v->operand);
+        return gp_usage(errs, "unexpected argument '%s'; write gpipe %s%s%s", args->operand[v->max], v->name,
+                        *v->operand ? " " : "", v->operand);
     return true;
 }
 
@@ -49,7 +49,7 @@ static bool count_operands(const gp_verb *v, const gp_args *args, gp_errs *errs)
 static bool find_kinds(gp_registry *r, const gp_args *args, gp_errs *warnings, gp_errs *errs)
 {
     if (!r)
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return gp_no_memory(errs);
     if (!gp_register_builtin(r, errs))
         return false;
     gp_signals_plugins(r, true);
@@ -60,12 +60,6 @@ static bool find_kinds(gp_registry *r, const gp_args *args, gp_errs *warnings, g
         gp_plugins_find(r, gp_from_env, NULL, warnings);
     gp_signals_plugins(r, false);
     return true;
-}
-
-static int run_verb(const gp_verb *v, const gp_args *args, const gp_registry *registry, gp_errs *errs)
-{
-    int status = v->run(args, registry, errs);
-    return status ? status : gp_errs_exit(errs);
 }
 
 static bool is_read(int fd)
@@ -165,15 +159,15 @@ int main(int argc, char **argv)
         const gp_verb *v = find_verb(word, &errs);
         bool ok = has_stack(&errs) && v && gp_args_parse(&arena, argc - 2, argv + 2, v, &args, &errs);
         if (args.progress == GP_PROGRESS_JSON && !gp_say_json())
-            ok = gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+            ok = gp_no_memory(&errs);
         ok = ok && (args.help || (count_operands(v, &args, &errs)
                                   && find_kinds(registry = gp_registry_create(), &args, &warnings, &errs)));
         ok = join(&args, ok, &errs);
         gp_print_errs(&args, NULL, &warnings);
         if (ok && args.help)
             gp_help_print_verb(stdout, v);
-        else if (ok)
-            status = run_verb(v, &args, registry, &errs);
+        else if (ok && !(status = v->run(&args, registry, &errs)))
+            status = gp_errs_exit(&errs);
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);

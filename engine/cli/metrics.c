@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/why.h"
-#include "cli/view_page.h"
+#include "cli/live.h"
 #include "base/json.h"
 #include "base/memfile.h"
 
@@ -128,31 +128,29 @@ static double waited(gp_metrics *m, int i, const gp_stage_status *s)
 
 static void write_stages(FILE *f, gp_metrics *m)
 {
-    const gp_stage_status *s = m->now.stage;
+    enum { FRAMES, BYTES, WORKERS, BUSY, WAITING, FAMILIES };          /* from WORKERS on of host stages */
+    static const struct { const char *name, *type, *help; } of[FAMILIES] = {
+        { "stage_frames_total", "counter", "Frames that a stage or segment is done with." },
+        { "stage_bytes_total", "counter", "Bytes of a stage's outputs; of a sink: its inputs." },
+        { "stage_workers", "gauge", "Threads of a host stage." },
+        { "stage_busy_seconds_total", "counter", "Time in a host stage, of all its workers." },
+        { "stage_waiting_seconds_total", "counter",
+          "Time of a host stage's workers not in it: for frames, slots or one another." },
+    };
     int n = m->now.nstages, host = 0;
     if (!n || !gp_make_room(&m->waited, &m->waited_cap, n, sizeof *m->waited))
         return;
-    family(f, "stage_frames_total", "counter", "Frames that a stage or segment is done with.");
-    for (int i = 0; i < n; i++, host += s[i - 1].workers > 0)
-        sample(f, "stage_frames_total", "stage", s[i].name, (double)s[i].frames);
-    family(f, "stage_bytes_total", "counter", "Bytes of a stage's outputs; of a sink: its inputs.");
     for (int i = 0; i < n; i++)
-        sample(f, "stage_bytes_total", "stage", s[i].name, (double)s[i].bytes);
-    if (!host)
-        return;
-    family(f, "stage_workers", "gauge", "Threads of a host stage.");
-    for (int i = 0; i < n; i++)
-        if (s[i].workers)
-            sample(f, "stage_workers", "stage", s[i].name, s[i].workers);
-    family(f, "stage_busy_seconds_total", "counter", "Time in a host stage, of all its workers.");
-    for (int i = 0; i < n; i++)
-        if (s[i].workers)
-            sample(f, "stage_busy_seconds_total", "stage", s[i].name, 1e-9 * (double)s[i].busy_ns);
-    family(f, "stage_waiting_seconds_total", "counter",
-           "Time of a host stage's workers not in it: for frames, slots or one another.");
-    for (int i = 0; i < n; i++)
-        if (s[i].workers)
-            sample(f, "stage_waiting_seconds_total", "stage", s[i].name, waited(m, i, &s[i]));
+        host += m->now.stage[i].workers > 0;
+    for (int k = 0; k < (host ? FAMILIES : WORKERS); k++) {
+        family(f, of[k].name, of[k].type, of[k].help);
+        for (int i = 0; i < n; i++) {
+            const gp_stage_status *s = &m->now.stage[i];
+            if (k < WORKERS || s->workers)
+                sample(f, of[k].name, "stage", s->name, k == FRAMES ? (double)s->frames : k == BYTES ? (double)s->bytes
+                       : k == WORKERS ? s->workers : k == BUSY ? 1e-9 * (double)s->busy_ns : waited(m, i, s));
+        }
+    }
 }
 
 static void buffer_sample(FILE *f, const char *name, const gp_buffer_status *b, int v)
@@ -301,12 +299,12 @@ static bool split(const char *at, int local, char host[64], char port[16], gp_er
     char *end;
     long number = strtol(first, &end, 10);
     if (*first < '0' || *first > '9' || *end || number > 65535 || (colon && !n) || n > 63)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is not a port; write "
-                       "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
+        return gp_usage(errs, "--metrics '%s' is not a port; write --metrics 9100, or 0.0.0.0:9100 for all of the "
+                        "network", at);
     unsigned mine = number ? (unsigned)number + (unsigned)local : 0;
     if (mine > 65535)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': rank %d would have port %u, and the last is "
-                       "65535: choose a lower one", at, rank, mine);
+        return gp_usage(errs, "--metrics '%s': rank %d would have port %u, and the last is 65535: choose a lower one",
+                        at, rank, mine);
     snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
     snprintf(port, 16, "%u", mine);
     return true;
@@ -340,8 +338,7 @@ static int listen_at(const char *at, int local, gp_errs *errs)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': out of memory", at);
         return -1;
     } else if (e) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': %s; give an address of this "
-                "machine", at, gai_strerror(e));
+        gp_usage(errs, "--metrics '%s': %s; give an address of this machine", at, gai_strerror(e));
         return -1;
     }
     int fd = -1;
@@ -355,25 +352,18 @@ static int listen_at(const char *at, int local, gp_errs *errs)
 }
 
 /* Is it reached from this machine alone? */
-static bool is_local(int fd)
+static bool is_local(const struct sockaddr_storage *at)
 {
-    struct sockaddr_storage at = { 0 };
-    socklen_t n = sizeof at;
-    getsockname(fd, (struct sockaddr *)&at, &n);
-    return at.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&at)->sin6_addr)
-        : ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == 127;
+    return at->ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr)
+        : ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == 127;
 }
 
-static void say_where(int fd, const char *what)
+static void say_where(const struct sockaddr_storage *at, const char *what)
 {
-    struct sockaddr_storage at = { 0 };
-    socklen_t n = sizeof at;
-    char host[64] = "", port[16] = "";
-    getsockname(fd, (struct sockaddr *)&at, &n);
-    getnameinfo((struct sockaddr *)&at, n, host, sizeof host, port, sizeof port,
+    char host[64] = "", port[16] = "", whose[32] = "";
+    bool six = at->ss_family == AF_INET6;
+    getnameinfo((const struct sockaddr *)at, sizeof *at, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
-    bool six = at.ss_family == AF_INET6;
-    char whose[32] = "";
     if (rank >= 0)
         snprintf(whose, sizeof whose, "rank %d: ", rank);
     fprintf(stderr, "gpipe: %s%s: http://%s%s%s:%s/%s\n", whose, what, six ? "[" : "", host, six ? "]" : "", port, what);
@@ -386,12 +376,14 @@ gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs 
     int fd = load(errs) ? listen_at(at, gp_local_rank(args->ranks), errs) : -1;
     if (fd < 0)
         return NULL;
+    struct sockaddr_storage here = { 0 };
+    getsockname(fd, (struct sockaddr *)&here, &(socklen_t){ sizeof here });
     gp_metrics *m = calloc(1, sizeof *m);
     if (m) {
         gp_shown_begin(&m->shown, p);
         m->pipeline = p, m->start = gp_seconds();
         m->view = args->view ? gp_view_page_new() : NULL;
-        m->local = is_local(fd);
+        m->local = is_local(&here);
         m->daemon = args->view && !m->view ? NULL : mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL
                                      | MHD_USE_ITC, 0, NULL, NULL, answer, m,
                                      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, 64u,
@@ -406,9 +398,9 @@ gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs 
         return NULL;
     }
     if (!args->quiet)
-        say_where(fd, "metrics");
+        say_where(&here, "metrics");
     if (!args->quiet && args->view)
-        say_where(fd, "view");
+        say_where(&here, "view");
     return m;
 }
 

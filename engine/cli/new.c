@@ -32,7 +32,7 @@ static const gp_blob *find(const char *from, gp_errs *errs)
                 return b;
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", name);
         }
-    gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no example '%s'; there are %s", from, list);
+    gp_usage(errs, "no example '%s'; there are %s", from, list);
     return NULL;
 }
 
@@ -90,8 +90,8 @@ static bool make_plugin(const char *path, gp_errs *errs)
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
     char file[PATH_MAX + 64];
     if (!*name || *name < 'a' || *name > 'z' || name[strspn(name, letters)] || strlen(path) >= PATH_MAX)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%.300s' is not the name of a plug-in: kinds begin with "
-                       "it, and it has lower-case letters, digits and _ alone", name);
+        return gp_usage(errs, "'%.300s' is not the name of a plug-in: kinds begin with it, and it has lower-case "
+                        "letters, digits and _ alone", name);
     if (mkdir(path, 0777))
         return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", path,
                        errno == EEXIST ? "it is there already; give another name" : gp_strerror(errno));
@@ -122,8 +122,7 @@ static bool make_pipeline(const char *name, const char *from, gp_errs *errs)
     char file[PATH_MAX + 8], by[PATH_MAX + 8];
     const char *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
     if (!*name || (slash && !slash[1]))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%.300s' is not the name of a file: write gpipe new NAME",
-                       name);
+        return gp_usage(errs, "'%.300s' is not the name of a file: write gpipe new NAME", name);
     bool ends = dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
     snprintf(file, sizeof file, "%s%s", name, ends ? "" : ".yaml");
     from = from ? from : like(file);
@@ -141,7 +140,7 @@ static int new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (!args->noperands)
         print_list();
     else if (of_two != is_plugin || (is_plugin && args->from))
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "write gpipe new plugin NAME, or, for a pipeline, gpipe new NAME");
+        gp_usage(errs, "write gpipe new plugin NAME, or, for a pipeline, gpipe new NAME");
     else if (is_plugin)
         make_plugin(args->operand[1], errs);
     else

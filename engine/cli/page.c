@@ -1,22 +1,16 @@
-/* page.c - a report as one HTML page.
+/* page.c - HTML pages that need nothing else: a report, frames of a run.
  *
- * page.html has a mark for each part: {{page.css}}, {{report}}, ... What comes from a
+ * A page has a mark for each part: {{page.css}}, {{report}}, ... What comes from a
  * run is data to the page: it is never read as HTML, but for the drawing. */
 #include <string.h>
 #include "cli/report.h"
 #include "base/embed.h"
 
-const gp_blob *gp_embedded(const char *name)
+static const char *file_of(const char *name)
 {
-    const gp_blob *b = gp_blobs;
-    while (strcmp(b->name, name))
-        b++;
-    return b;
-}
-
-static const char *embedded(const char *name)
-{
-    return (const char *)gp_embedded(name)->data;
+    char path[64];
+    snprintf(path, sizeof path, "engine/cli/%s", name);
+    return (const char *)gp_blob_find(path)->data;
 }
 
 /* JSON in an element of HTML: a '<', which only strings have, could end that. */
@@ -33,32 +27,33 @@ static void put_json(FILE *f, const char *json)
     }
 }
 
-bool gp_page_write(FILE *f, const char *report_json, const char *trace_json,
-                   const char *plan_svg)
+static void put_part(FILE *f, const char *mark, const gp_page_part *part)
 {
-    const struct { const char *mark, *text; bool json; } part[] = {
-        { "page.css", embedded("engine/cli/page.css"), false },
-        { "page.js", embedded("engine/cli/page.js"), false },
-        { "page_trace.js", embedded("engine/cli/page_trace.js"), false },
-        { "page_timeline.js", embedded("engine/cli/page_timeline.js"), false },
-        { "page_hands.js", embedded("engine/cli/page_hands.js"), false },
-        { "report", report_json, true },
-        { "trace", trace_json, true },
-        { "plan", plan_svg ? plan_svg : "", false },
-    };
-    const char *s = embedded("engine/cli/page.html"), *mark;
-    while ((mark = strstr(s, "{{"))) {
-        const char *end = strstr(mark, "}}");
-        size_t n = (size_t)(end - mark) - 2, i = 0;
-        fwrite(s, 1, (size_t)(mark - s), f);
-        while (strlen(part[i].mark) != n || strncmp(part[i].mark, mark + 2, n))
-            i++;
-        if (part[i].json)
-            put_json(f, part[i].text);
-        else
-            fputs(part[i].text, f);
-        s = end + 2;
+    while (part && part->mark && strcmp(part->mark, mark))
+        part++;
+    if (!part || !part->mark)
+        fputs(file_of(mark), f);
+    else if (part->json)
+        put_json(f, part->text);
+    else
+        fputs(part->text, f);
+}
+
+void gp_page_fill(FILE *f, const char *page, const gp_page_part *part)
+{
+    const char *s = file_of(page), *at;
+    char mark[32];
+    for (; (at = strstr(s, "{{")); s = strstr(at, "}}") + 2) {
+        fwrite(s, 1, (size_t)(at - s), f);
+        snprintf(mark, sizeof mark, "%.*s", (int)strcspn(at + 2, "}"), at + 2);
+        put_part(f, mark, part);
     }
     fputs(s, f);
+}
+
+bool gp_page_write(FILE *f, const char *report_json, const char *trace_json, const char *plan_svg)
+{
+    gp_page_fill(f, "page.html", (const gp_page_part[]){ { "report", report_json, true }, { "trace", trace_json, true },
+                                                         { "plan", plan_svg ? plan_svg : "", false }, { 0 } });
     return !ferror(f);
 }

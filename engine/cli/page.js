@@ -98,6 +98,13 @@ function fill(id, ...content) {
         by_id(id).remove();
 }
 
+const fill_table = (id, rows, ...of) => fill(id, ...rows.length ? [table(rows, ...of)] : []);
+
+/* What a time went into, [color, head, part of a row] each, as columns: all in one strip, then each as a number. */
+const shares = (head, parts) => [
+    [head, row => strip(parts.map(([name, what, of]) => [name, of(row), what.replace(/^for /, "waiting for ")])), "bar"],
+    ...parts.map(([name, what, of]) => [[name, what], row => percent(of(row)), "num"])];
+
 /* ---- the sections ---------------------------------------------------- */
 
 const list = key => Array.isArray(report[key]) ? report[key] : [];
@@ -151,7 +158,7 @@ function write_ranks() {
     const why = r => r.lost ? "lost" : r.answered ? bound(of(r).verdict || {}) : "did not answer";
     const clock = r => known(r.clock_offset_us)
         ? `${duration(r.clock_offset_us)} ± ${duration(r.clock_error_us)}` : NONE;
-    fill("ranks", ...ranks.length ? [table(ranks, [
+    fill_table("ranks", ranks, [
         ["rank", r => r.rank, "name"],
         ["host", r => r.host || "", "text"],
         ["device", r => device(r) || NONE, "text"],
@@ -160,35 +167,30 @@ function write_ranks() {
         ["time", r => duration(1e6 * of(r).wall_s), "num"],
         ["bound by", why, "text"],
         ["clock ahead", clock, "num"],
-    ], r => r.rank === report.rank ? "bound" : null)] : []);
+    ], r => r.rank === report.rank ? "bound" : null);
 }
 
 function write_stages() {
     const own = s => of_wall((s.busy_s || 0) - (s.idle_s || 0), s.workers);
     const part = key => s => of_wall(s[key], s.workers);
-    fill("stages", ...stages.length ? [table(stages, [
+    fill_table("stages", stages, [
         ["stage", s => s.name, "name"],
         ["use", s => s.use || "", "text"],
         ["workers", s => s.most_workers > 1 ? `${s.workers} of ${s.most_workers}` : s.workers,
          "num"],
         ["frames", s => count(s.frames), "num"],
-        ["of its workers' time", s => strip([
-            ["stage", own(s), "busy"], ["idle", part("idle_s")(s), "idle"],
-            ["wait-in", part("wait_in_s")(s), "waiting for input"],
-            ["wait-out", part("wait_out_s")(s), "waiting for output"]]), "bar"],
-        [["stage", "busy"], s => percent(known(s.busy) ? s.busy : own(s)), "num"],
-        [["idle", "idle"], s => percent(part("idle_s")(s)), "num"],
-        [["wait-in", "for input"], s => percent(part("wait_in_s")(s)), "num"],
-        [["wait-out", "for output"], s => percent(part("wait_out_s")(s)), "num"],
+        ...shares("of its workers' time", [
+            ["stage", "busy", s => known(s.busy) ? s.busy : own(s)], ["idle", "idle", part("idle_s")],
+            ["wait-in", "for input", part("wait_in_s")], ["wait-out", "for output", part("wait_out_s")]]),
         ["a frame, p50", s => duration(s.frame_p50_us), "num"],
         ["p99", s => duration(s.frame_p99_us), "num"],
         ["rate", s => bytes_rate(wall_s ? s.bytes / wall_s : null), "num"],
-    ], bound)] : []);
+    ], bound);
 }
 
 function write_segments() {
     const part = key => s => of_wall(s[key]);
-    fill("segments", ...segments.length ? [table(segments, [
+    fill_table("segments", segments, [
         ["segment", s => s.name, "name"],
         ["stages", s => (s.stages || []).join(", "), "text"],
         ["streams", s => s.streams, "num"],
@@ -196,24 +198,18 @@ function write_segments() {
         ["batch", s => s.batch, "num"],
         ["frames", s => count(s.frames), "num"],
         ["launches", s => count(s.launches), "num"],
-        ["of its launcher's time", s => strip([
-            ["launch", part("launching_s")(s), "launching"],
-            ["wait-in", part("wait_in_s")(s), "waiting for input"],
-            ["wait-out", part("wait_out_s")(s), "waiting for output"],
-            ["idle", part("wait_stream_s")(s), "waiting for a stream"]]), "bar"],
-        [["launch", "launching"], s => percent(part("launching_s")(s)), "num"],
-        [["wait-in", "for input"], s => percent(part("wait_in_s")(s)), "num"],
-        [["wait-out", "for output"], s => percent(part("wait_out_s")(s)), "num"],
-        [["idle", "for a stream"], s => percent(part("wait_stream_s")(s)), "num"],
+        ...shares("of its launcher's time", [
+            ["launch", "launching", part("launching_s")], ["wait-in", "for input", part("wait_in_s")],
+            ["wait-out", "for output", part("wait_out_s")], ["idle", "for a stream", part("wait_stream_s")]]),
         ["a frame, p50", s => duration(s.frame_p50_us), "num"],
         ["p99", s => duration(s.frame_p99_us), "num"],
-    ], bound)] : []);
+    ], bound);
 }
 
 function write_engines() {
     const of_limit = e => e.limit_gb_s ? e.gb_s / e.limit_gb_s : null;
     const kind = e => e.name.replace(" ", "-");
-    fill("engines", ...engines.length ? [table(engines, [
+    fill_table("engines", engines, [
         ["engine", e => e.name, "name"],
         ...engines.some(e => e.device) ? [["device", e => e.device || NONE, "soft"]] : [],
         ["busy; below it: rate, as a part of the limit", e => el("div", null,
@@ -226,19 +222,19 @@ function write_engines() {
         ["total", e => e.bytes ? bytes(e.bytes) : NONE, "num"],
         ["", e => (e.by_kernels ? `kernels moved ${bytes(e.by_kernels)} in its place, ` : "")
             + (e.measured ? "measured" : "an estimate"), "soft"],
-    ], bound)] : []);
+    ], bound);
 }
 
 function write_latency() {
     const rows = [["half of them", "p50"], ["90 %", "p90"], ["95 %", "p95"], ["99 %", "p99"],
                   ["all", "max"]].filter(r => known(latency[r[1]]));
-    fill("latency", ...rows.length && latency.max > 0 ? [table(rows, [
+    fill_table("latency", latency.max > 0 ? rows : [], [
         ["frames", r => r[0], "name"],
         ["within, source to sink",
          r => strip([["stage", latency[r[1]] / latency.max, "of the longest"]]), "bar"],
         ["", r => r[1], "soft"],
         ["", r => duration(latency[r[1]]), "num"],
-    ])] : []);
+    ]);
 }
 
 /* What a buffer held: a cell for each slot, as full as it was in the mean. */
@@ -251,7 +247,7 @@ function cells(b) {
 }
 
 function write_buffers() {
-    fill("buffers", ...buffers.length ? [table(buffers, [
+    fill_table("buffers", buffers, [
         ["buffer", b => b.name, "name"],
         ["from", b => b.from, "text"],
         ["to", b => b.to, "text"],
@@ -260,7 +256,7 @@ function write_buffers() {
         ["mean", b => digits(b.held), "num"],
         ["of", b => b.depth, "num"],
         ["full", b => percent(b.held / b.depth), "num"],
-    ], bound_buffer)] : []);
+    ], bound_buffer);
 }
 
 function write_rest() {
@@ -273,10 +269,10 @@ function write_rest() {
         knobs.push([`buffers.${name}.depth`,
                     el("code", null, buffers.find(b => b.name === name).depth)]);
     fill("knobs", ...knobs.length ? [pairs(knobs)] : []);
-    fill("sources", ...sources.length ? [table(sources, [
+    fill_table("sources", sources, [
         ["source", s => s.name, "name"],
         ...["in", "out", "dropped", "failed", "cancelled"].map(k => [k, s => count(s[k]), "num"]),
-    ])] : []);
+    ]);
     const e = report.environment || {};
     fill("environment", pairs([
         ["GPU", e.gpu || "none, the CPU back end"],

@@ -64,6 +64,11 @@ function read_colors(tl) {
         tl.colors[kind] = tl.colors[kind.replace(" ", "-")];
 }
 
+function fill_rect(pen, style, x, y, w, h) {
+    pen.fillStyle = style;
+    pen.fillRect(x, y, w, h);
+}
+
 function text(tl, s, x, y, most) {
     const pen = tl.pen;
     if (pen.measureText(s).width > most) {
@@ -93,19 +98,16 @@ function mark(t, step) {
 
 function draw_ruler(tl) {
     const { pen, colors, height, label, width } = tl, step = ruler_step(tl);
-    pen.fillStyle = colors.paper;
-    pen.fillRect(0, 0, width, RULER);
+    fill_rect(pen, colors.paper, 0, 0, width, RULER);
     pen.font = SMALL;
     for (let i = Math.ceil(tl.t0 / step); i * step <= tl.t1; i++) {
         const x = Math.round(to_x(tl, i * step));
-        pen.fillStyle = colors.rule;
-        pen.fillRect(x, RULER - 6, 1, height);
+        fill_rect(pen, colors.rule, x, RULER - 6, 1, height);
         pen.fillStyle = colors.soft;
         if (x + 4 + pen.measureText(mark(i * step, step)).width < width)
             pen.fillText(mark(i * step, step), x + 4, 15);
     }
-    pen.fillStyle = colors.rule;
-    pen.fillRect(0, RULER - 1, width, 1);
+    fill_rect(pen, colors.rule, 0, RULER - 1, width, 1);
     pen.fillRect(label - 1, 0, 1, height);
 }
 
@@ -118,8 +120,7 @@ function draw_slice(tl, s, at, strong) {
     const x = Math.max(at.x, label), right = Math.min(at.x + at.w, width), w = right - x;
     const wait = s.kind === "wait", y = wait ? at.y + at.h / 2 - 2 : at.y, h = wait ? 4 : at.h;
     pen.globalAlpha = strong ? 1 : (tl.chosen ? 0.28 : 1) * (s.first % 2 === 1 && !wait ? 0.8 : 1);
-    pen.fillStyle = colors[s.kind];
-    pen.fillRect(x, y, Math.max(strong ? 2 : 0.5, w - (w > 3 ? 1 : 0)), h);
+    fill_rect(pen, colors[s.kind], x, y, Math.max(strong ? 2 : 0.5, w - (w > 3 ? 1 : 0)), h);
     if (w > 14 && !wait && (strong || !tl.chosen)) {
         const frame = s.first < 0 ? "" : s.first === s.last ? `${s.first}` : `${s.first}–${s.last}`;
         const full = s.name === s.track.name && frame ? frame : `${s.name} ${frame}`.trim();
@@ -144,8 +145,7 @@ function draw_covered(tl, y, h) {
     const run = (kind, x, shade, end) => {
         const thin = kind === "wait";
         pen.globalAlpha = (0.18 + 0.82 * shade / 32) * (tl.chosen ? 0.28 : 1);
-        pen.fillStyle = colors[kind];
-        pen.fillRect(x, thin ? y + h / 2 - 2 : y, end - x, thin ? 4 : h);
+        fill_rect(pen, colors[kind], x, thin ? y + h / 2 - 2 : y, end - x, thin ? 4 : h);
     };
     for (const kinds of [["wait"], work]) {
         let begin = 0, kind = null, shade = 0;
@@ -198,8 +198,7 @@ function draw_counter(tl, row) {
             pen.fillRect(column, bottom - high(area), 1, high(area));
         column = -1;
     };
-    pen.fillStyle = colors.faint;
-    pen.fillRect(label, bottom - COUNTER, width - label, COUNTER);
+    fill_rect(pen, colors.faint, label, bottom - COUNTER, width - label, COUNTER);
     pen.fillStyle = colors.held;
     let i = Math.max(0, first_where(points, p => p.ts > tl.t0) - 1);
     for (; i < points.length && points[i].ts < tl.t1; i++) {
@@ -263,12 +262,10 @@ function outline(tl, s, style, thick) {
 
 function draw_labels(tl, row) {
     const { pen, colors, label } = tl;
-    pen.fillStyle = colors.paper;
-    pen.fillRect(0, row.y, label - 1, row.h);
+    fill_rect(pen, colors.paper, 0, row.y, label - 1, row.h);
     if (row.title) {
         pen.fillRect(0, row.y, tl.width, row.h);
-        pen.fillStyle = colors.rule;
-        pen.fillRect(0, row.y, tl.width, 1);
+        fill_rect(pen, colors.rule, 0, row.y, tl.width, 1);
         pen.fillStyle = colors.soft;
         pen.font = SMALL;
         text(tl, row.title, 10, row.y + 15, tl.width - 20);
@@ -294,8 +291,7 @@ function draw_pointer(tl) {
     pen.font = SMALL;
     const said = duration(to_t(tl, x)), w = pen.measureText(said).width + 8;
     const left = Math.min(x, width - w);
-    pen.fillStyle = colors.accent;
-    pen.fillRect(x, 0, 1, height);
+    fill_rect(pen, colors.accent, x, 0, 1, height);
     pen.fillRect(left, 0, w, RULER - 6);
     pen.fillStyle = colors.on;
     pen.fillText(said, left + 4, 13);
@@ -307,8 +303,7 @@ function draw(tl) {
     const seen = row => row.y + row.h > top + RULER && row.y < top + height;
     tl.queued = false;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.fillStyle = tl.colors.paper;
-    pen.fillRect(0, 0, width, height);
+    fill_rect(pen, tl.colors.paper, 0, 0, width, height);
     draw_ruler(tl);
     pen.save();
     pen.beginPath();

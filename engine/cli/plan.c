@@ -4,28 +4,13 @@
 #include "cli/verb.h"
 #include "draw/dump.h"
 
-/* What a run of it took; memory in `a`. NULL after errors. */
-static const gp_measured *read_report(const char *file, const gp_plan *plan, gp_loaded *text,
-                                      gp_arena *a, gp_errs *errs)
-{
-    GP_IF_OOM(a)
-        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"));
-    return gp_load_text(text, file, errs)
-        ? gp_measured_read(a, plan, text->text, text->len, text->file, errs) : NULL;
-}
-
 /* A drawing: of the graph, its measures too are of the plan. */
-static bool draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
+static void draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
 {
-    gp_arena a = { 0 };
     gp_loaded text = { 0 };
-    const gp_measured *m = args->with ? read_report(args->with, plan, &text, &a, errs) : NULL;
-    const gp_plan *drawn = args->form == GP_FORM_PLAN ? plan : NULL;
-    bool ok = m || !args->with;
-    ok = ok && (args->svg ? gp_dump_svg : gp_dump_dot)(stdout, plan->graph, drawn, m, errs);
-    gp_arena_free(&a);
+    if (!args->with || gp_load_text(&text, args->with, errs))
+        gp_draw(stdout, plan, &(gp_drawing){ args->form == GP_FORM_GRAPH, args->dot, text.text, text.len, text.file }, errs);
     gp_unload(&text);
-    return ok;
 }
 
 struct form { const gp_pipeline *pipeline; gp_form form; gp_dump how; };
@@ -43,8 +28,7 @@ static void dump(FILE *f, const void *arg)
 static bool check_form(const gp_args *args, gp_errs *errs)
 {
     return !args->with || args->svg || args->dot
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or graph; add --svg or "
-                   "--dot");
+        || gp_usage(errs, "'--with' colors the drawing of a plan or graph; add --svg or --dot");
 }
 
 static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
@@ -52,19 +36,16 @@ static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_loaded l = { 0 };
     bool ok = check_form(args, errs) && gp_load(&l, args->operand[0], args, registry, errs);
     ok = gp_agree(args, &l, ok, errs);
-    gp_print_errs(args, &l, errs);
-    int status = ok ? 0 : gp_errs_exit(errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, &l, errs);
     bool first = !gp_rank(args->ranks), drawn = args->svg || args->dot;
     struct form form = { l.pipeline, args->form, args->json ? GP_DUMP_JSON : GP_DUMP_TEXT };
     if (ok && first && drawn)
-        status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);
+        draw(args, gp_pipeline_plan(l.pipeline), errs);
     else if (ok && first && !gp_print_plain(stdout, dump, &form))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(errs);
-    gp_print_errs(args, &l, errs);
-    *errs = (gp_errs){ 0 };
+        gp_no_memory(errs);
+    int drawing = gp_tell_errs(args, &l, errs);
     gp_unload(&l);
-    return status;
+    return status ? status : drawing;
 }
 
 const gp_verb gp_verb_plan = {

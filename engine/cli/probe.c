@@ -12,19 +12,7 @@ static bool number_of(const char *text, int64_t *n, gp_errs *errs)
     errno = 0;
     *n = strtoll(text, &end, 10);
     return (*text >= '0' && *text <= '9' && !*end && !errno)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--frame %s: must be the number of a frame, from 0 on", text);
-}
-
-/* Each stage has its own buffer: a setting before all others, which these may change. */
-static gp_args unfused(gp_arena *a, const gp_args *args)
-{
-    gp_args to = *args;
-    to.set = GP_NEW(a, const char *, args->nset + 1);
-    to.nset = 0;
-    to.set[to.nset++] = "fuse=none";
-    for (int i = 0; i < args->nset; i++)
-        to.set[to.nset++] = args->set[i];
-    return to;
+        || gp_usage(errs, "--frame %s: must be the number of a frame, from 0 on", text);
 }
 
 /* Runs until the frame is there, or is not to come; `errs`: why not, `of_run`: what the run said. */
@@ -56,23 +44,19 @@ static int write_it(const gp_args *args, const gp_registry *registry, const gp_t
 
 static int probe(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return gp_errs_exit(errs);
-    }
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
     gp_loaded l = { 0 };
     int64_t frame = 0;
     if (args->frame && !number_of(args->frame, &frame, errs))
         return gp_errs_exit(errs);
-    const gp_args with = unfused(&a, args);
+    gp_args with = *args;
+    with.unfused = true;
     gp_outcome outcome = GP_ERROR;
     gp_tapped f;
     gp_tap *t = gp_load(&l, args->operand[0], &with, registry, errs) ? gp_tap_begin(l.pipeline, args->operand[1], errs) : NULL;
-    gp_print_errs(args, &l, errs);
-    int status = gp_errs_exit(errs);
-    *errs = (gp_errs){ .n = 0 };
+    int status = gp_tell_errs(args, &l, errs);
     if (t) {
         gp_errs *of_run = GP_NEW(&a, gp_errs, 1);
         gp_tap_status is = GP_TAP_OVER;
@@ -87,15 +71,13 @@ static int probe(const gp_args *args, const gp_registry *registry, gp_errs *errs
                 gp_fail(errs, GP_E_RUN, (gp_loc){ .file = args->operand[0] }, "there is no frame %jd of '%s': the pipeline ended before",
                         (intmax_t)frame, args->operand[1]);
         }
-        gp_print_errs(args, &l, errs);
-        status = status ? status : gp_errs_exit(errs);
-        *errs = (gp_errs){ .n = 0 };
+        int told = gp_tell_errs(args, &l, errs);
+        status = status ? status : told;
     }
     if (outcome == GP_STUCK)
         gp_leave_stuck(args->ranks, status);
     gp_tap_end(t);
     gp_unload(&l);
-    gp_arena_free(&a);
     return status;
 }
 

@@ -38,7 +38,7 @@ static bool check_name(const char *path, bool *html, gp_errs *errs)
 {
     *html = has_end(path, ".html");
     return *html || has_end(path, ".json")
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--report %s: the name must end in .json or .html", path);
+        || gp_usage(errs, "--report %s: the name must end in .json or .html", path);
 }
 
 bool gp_report_accounts(const gp_args *args)
@@ -59,12 +59,11 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
     if (args->report && !check_name(args->report, &f->html, errs))
         return false;
     if (args->trace && has_end(args->trace, ".html"))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--trace %s: a trace is JSON, for "
-                       "ui.perfetto.dev; --report %s writes a page", args->trace, args->trace);
+        return gp_usage(errs, "--trace %s: a trace is JSON, for ui.perfetto.dev; --report %s writes a page",
+                        args->trace, args->trace);
     if ((args->trace_ns || args->trace_gpu) && !args->trace && !f->html)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "'--trace-%s' is for --trace and for a --report in .html",
-                       args->trace_ns ? "last" : "gpu");
+        return gp_usage(errs, "'--trace-%s' is for --trace and for a --report in .html", args->trace_ns ? "last" :
+                        "gpu");
     o->timed |= f->account || args->report || args->trace;
     o->trace_full = args->trace_gpu;
     o->stamped = args->report || args->trace;
@@ -91,27 +90,12 @@ typedef struct gp_writing {
     gp_errs *errs;
 } gp_writing;
 
-static bool no_memory(gp_errs *errs)
+/* Without dot, which the rest of the page does not need, why there is no drawing. */
+static void draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *to)
 {
-    return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-}
-
-static bool draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *to, gp_errs *errs)
-{
-    const gp_plan *plan = gp_pipeline_plan(p);
-    gp_arena a = { 0 };
-    bool ok;
-    GP_IF_OOM(&a) {
-        ok = no_memory(errs);
-    } else {
-        const gp_measured *m = gp_measured_read(&a, plan, report, bytes, "the report", errs);
-        gp_errs said = { .n = 0 };
-        ok = m && gp_dump_svg(to, plan->graph, plan, m, &said);
-        if (said.n)                    /* the rest of the page needs no dot */
-            ok = fprintf(to, "<p>%s</p>", said.e[0].msg) > 0;
-    }
-    gp_arena_free(&a);
-    return ok;
+    gp_errs why = { .n = 0 };
+    if (!gp_draw(to, gp_pipeline_plan(p), &(gp_drawing){ .report = report, .len = bytes, .file = "the report" }, &why))
+        fprintf(to, "<p>%s</p>", why.e[0].msg);
 }
 
 static bool write_page(void *arg, FILE *to)
@@ -123,7 +107,7 @@ static bool write_page(void *arg, FILE *to)
     for (int i = 0; ok && i < 3; i++) {
         gp_memfile m;
         if (!gp_memfile_open(&m)) {
-            ok = no_memory(w->errs);
+            ok = gp_no_memory(w->errs);
             break;
         }
         if (i == 0)
@@ -133,9 +117,9 @@ static bool write_page(void *arg, FILE *to)
         else if (i == 1)
             ok = gp_trace_json(w->pipeline, GP_PAGE_SLICES, m.f, w->errs);
         else
-            ok = draw(w->pipeline, text[0], n[0], m.f, w->errs);
+            draw(w->pipeline, text[0], n[0], m.f);
         if (!(text[i] = gp_memfile_close(&m, &n[i])) && ok)
-            ok = no_memory(w->errs);
+            ok = gp_no_memory(w->errs);
     }
     if (ok)
         gp_page_write(to, text[0], text[1], text[2]);
@@ -150,13 +134,14 @@ bool gp_report_page_of_all(FILE *to, const gp_pipeline *p, const char *report, c
     gp_memfile m;
     size_t n;
     if (!gp_memfile_open(&m))
-        return no_memory(errs);
-    bool ok = own && draw(p, own, strlen(own), m.f, errs);
+        return gp_no_memory(errs);
+    if (own)
+        draw(p, own, strlen(own), m.f);
     char *picture = gp_memfile_close(&m, &n);
     if (picture)
-        gp_page_write(to, report, trace, ok ? picture : NULL);
+        gp_page_write(to, report, trace, own ? picture : NULL);
     free(picture);
-    return picture || no_memory(errs);
+    return picture || gp_no_memory(errs);
 }
 
 static bool write_report(void *arg, FILE *to)

@@ -24,10 +24,11 @@ void gp_report_drop(gp_report_files *f);
 /* gp_ranks_host.page. */
 bool gp_report_page_of_all(FILE *to, const gp_pipeline *p, const char *report, const char *trace, const char *own,
                            gp_errs *errs);
-const gp_blob *gp_embedded(const char *name);         /* page.c: of what travels inside the binary, and is there */
 /* page.c. Writes one HTML page that needs nothing else: `report_json` as figures, `trace_json`
  * (Chrome's trace format, a JSON object) as a timeline, `plan_svg` (gp_dump_svg) as it
  * is. The texts are UTF-8. Of a NULL the page says that it is not there. false: `f`
  * cannot be written. */
-bool gp_page_write(FILE *f, const char *report_json, const char *trace_json,
-                   const char *plan_svg);
+bool gp_page_write(FILE *f, const char *report_json, const char *trace_json, const char *plan_svg);
+/* Writes a page of this folder. A mark is one of the parts, of which the last has none, or a file beside the page. */
+typedef struct gp_page_part { const char *mark, *text; bool json; } gp_page_part;
+void gp_page_fill(FILE *f, const char *page, const gp_page_part *part);

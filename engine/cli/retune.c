@@ -50,14 +50,6 @@ void gp_retuner_ask(gp_retuner *r, int fd, char *line)
 
 /* ---- what is asked for ----------------------------------------------------- */
 
-static bool is_stopping(gp_retuner *r)
-{
-    pthread_mutex_lock(&r->lock);
-    bool stop = r->stop;
-    pthread_mutex_unlock(&r->lock);
-    return stop;
-}
-
 /* Reads a line ["depth=6", ...] into memory of `a`; returns how many settings it has, 0 where it is no such line, -1
  * out of memory. */
 static int settings(gp_arena *a, const char *line, const char ***set)
@@ -81,20 +73,18 @@ static int settings(gp_arena *a, const char *line, const char ***set)
 /* Tells all ranks, each of which begins when it hears of it. */
 static void do_asked(gp_retuner *r, gp_asked *a)
 {
-    gp_arena arena = { 0 };
+    GP_ARENA(arena);
     const char **set = NULL;
     int n = settings(&arena, a->line, &set);
     const char *why = n < 0 ? "out of memory" : !n ? "this is not a list of settings" : r->why_not;
     if (!why && gp_ranks_n(r->args->ranks) > 1 && gp_votes_ask(r->args->ranks, a->line)) {
         *r->last_told = a, r->last_told = &a->next, a->next = NULL;
-        gp_arena_free(&arena);
         return;
     }
     if (why || gp_ranks_n(r->args->ranks) > 1)
         gp_refuse(a->fd, why ? why : "the run is over");
     else
         gp_retuner_edit(r, set, n, a->fd);
-    gp_arena_free(&arena);
     free(a->line), free(a);
 }
 
@@ -110,12 +100,11 @@ static gp_asked *first_of(gp_asked **first, gp_asked ***last)
 static void do_heard(gp_retuner *r)
 {
     for (gp_ask *ask; (ask = gp_votes_next(r->args->ranks)); free(ask)) {
-        gp_arena arena = { 0 };
+        GP_ARENA(arena);
         const char **set = NULL;
         gp_asked *a = ask->from == gp_rank(r->args->ranks) ? first_of(&r->told, &r->last_told) : NULL;
         int n = ask->from == GP_ASK_FILES ? 0 : settings(&arena, ask->line, &set);
         gp_retuner_edit(r, set, n, a ? a->fd : -1);
-        gp_arena_free(&arena);
         if (a)
             free(a->line), free(a);
     }
@@ -160,7 +149,7 @@ static void *retuner_main(void *arg)
     bool polls = r->wake_fd >= 0;
     const int reload_fd = gp_service_reload_fd();
     struct pollfd p[3] = { { r->wake_fd, POLLIN, 0 }, { gp_watch_fd(r->watched), POLLIN, 0 }, { reload_fd, POLLIN, 0 } };
-    while (!is_stopping(r)) {
+    while (!r->stop) {
         eventfd_t woken;
         gp_asked *a;
         double left = r->what ? GP_RATE_AFTER_S - (gp_seconds() - r->since) : 0;
@@ -173,18 +162,18 @@ static void *retuner_main(void *arg)
             continue;
         if (polls && p[0].revents)
             eventfd_read(r->wake_fd, &woken);
-        while (!is_stopping(r) && (a = next_asked(r)))
+        while (!r->stop && (a = next_asked(r)))
             do_asked(r, a);
         do_heard(r);
-        if (polls && p[2].revents && !eventfd_read(reload_fd, &woken) && !is_stopping(r)
+        if (polls && p[2].revents && !eventfd_read(reload_fd, &woken) && !r->stop
             && !gp_signals_level()) {
-            while (!gp_service_reloads() && !is_stopping(r))
+            while (!gp_service_reloads() && !r->stop)
                 ;
             gp_retuner_edit(r, NULL, 0, -1);
-            while (!gp_service_tell(true, "READY=1") && !is_stopping(r))
+            while (!gp_service_tell(true, "READY=1") && !r->stop)
                 ;
         }
-        if (!polls || !p[1].revents || !is_saved(r) || is_stopping(r))
+        if (!polls || !p[1].revents || !is_saved(r) || r->stop)
             continue;
         if (gp_ranks_n(r->args->ranks) > 1)
             gp_votes_saved(r->args->ranks);
@@ -245,11 +234,8 @@ void gp_retuner_failed(gp_retuner *r, const gp_errs *errs)
 
 void gp_retuner_over(gp_retuner *r)
 {
-    if (!r)
-        return;
-    pthread_mutex_lock(&r->lock);
-    r->over = true;
-    pthread_mutex_unlock(&r->lock);
+    if (r)
+        r->over = true;
 }
 
 int gp_retuner_stop(gp_retuner *r)

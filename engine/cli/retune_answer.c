@@ -65,7 +65,7 @@ void gp_refuse(int fd, const char *why)
 {
     gp_errs errs = { .n = 0 };
     gp_args none = { 0 };
-    gp_fail(&errs, GP_E_USAGE, (gp_loc){ 0 }, "%s", why);
+    gp_usage(&errs, "%s", why);
     gp_answer_errors(fd, &none, &errs);
 }
 
@@ -109,13 +109,10 @@ static int print(gp_arena *a, const gp_args *args, const char *answer)
 
 int gp_answer_print(const gp_args *args, const char *answer, gp_errs *errs)
 {
-    gp_arena a = { 0 };
+    GP_ARENA(a);
     GP_IF_OOM(&a) {
-        gp_arena_free(&a);
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
         return gp_errs_exit(errs);
     }
-    int status = print(&a, args, answer);
-    gp_arena_free(&a);
-    return status;
+    return print(&a, args, answer);
 }

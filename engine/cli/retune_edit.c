@@ -113,12 +113,8 @@ static bool load(gp_retuner *r, edit *e, bool settings)
     gp_loaded *l = &e->x.l;
     if (!settings)
         return gp_load(l, e->args.operand[0], &e->args, r->registry, &e->errs);
-    *l = (gp_loaded){ .file = now->file, .text = malloc(now->len + 1), .len = now->len };
-    if (!l->text)
-        return gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    memcpy(l->text, now->text, now->len);
-    l->text[now->len] = 0;
-    return gp_load_for(l, &e->args, NULL, r->registry, &e->errs);
+    *l = (gp_loaded){ .file = now->file, .text = strndup(now->text, now->len), .len = now->len };
+    return l->text ? gp_load_for(l, &e->args, NULL, r->registry, &e->errs) : gp_no_memory(&e->errs);
 }
 
 /* Where the file is wrong by itself, its errors are told, not that what 'gpipe set' has set is not in it. */
@@ -139,19 +135,16 @@ static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
     bool settings = GP_ROOM(r->part, r->nparts, r->cap) && add_settings(r, &e->x, more, n);
     e->args.set = e->x.set, e->args.nset = e->x.nset;
     if (!settings)
-        gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(&e->errs);
     e->ok = settings && load(r, e, n > 0);
     if (settings && !e->ok && !n && e->args.nset > r->args->nset)
         blame_file(r, e);
     e->items = e->ok ? gp_pipeline_changes(e->x.l.pipeline, runs(r), e->what, sizeof e->what) : 0;
 }
 
-static bool is_over(gp_retuner *r)
+static bool is_over(const gp_retuner *r)
 {
-    pthread_mutex_lock(&r->lock);
-    bool over = r->stop || r->over;
-    pthread_mutex_unlock(&r->lock);
-    return over;
+    return r->stop || r->over;
 }
 
 static void try(gp_retuner *r, gp_pipeline *p)
@@ -177,8 +170,9 @@ static bool goes_on(gp_retuner *r, const gp_pipeline *p, gp_errs *errs)
     bool up = false, failed = false, over = false;
     while (!up && !failed && !over) {
         up = gp_pipeline_paused_ns(p, NULL) > 0;
+        over = is_over(r);
         pthread_mutex_lock(&r->lock);
-        failed = r->has_failed, over = r->stop || r->over;
+        failed = r->has_failed;
         if (failed)
             gp_errs_add(errs, &r->failure);
         pthread_mutex_unlock(&r->lock);
@@ -227,10 +221,8 @@ static void keep(gp_retuner *r, edit *e)
             gp_watch_files(r->watched, e->x.l.pipeline);
     } else if (!e->tried) {
         gp_retuner_drop(&e->x);
-    } else {
-        gp_part *all = realloc(r->unused, sizeof *all * (size_t)(r->nunused + 1));
-        if (all)                       /* else it is not freed */
-            r->unused = all, all[r->nunused++] = e->x;
+    } else if (gp_grow(&r->unused, (size_t)r->nunused + 1, sizeof *r->unused)) {   /* else it is not freed */
+        r->unused[r->nunused++] = e->x;
     }
 }
 
@@ -359,7 +351,7 @@ static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n
     if (!n && r->watched)
         gp_watch_read(r->watched);     /* what was saved by now is compiled now */
     if (n < 0)
-        gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(&e->errs);
     else if (!is_over(r))
         compile(r, e, more, n);
     if (e->ok && e->items)

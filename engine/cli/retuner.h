@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "cli/retune.h"
 
 enum { GP_RATE_AFTER_S = 1 };          /* a rate is measured for so long, where the run goes on */
@@ -21,7 +22,7 @@ struct gp_retuner {
     pthread_cond_t wake;       /* likewise, without */
     pthread_mutex_t lock;      /* of what follows */
     gp_asked *first, **last;
-    bool stop, over;           /* the runs of all ranks are over; that of this one is */
+    atomic_bool stop, over;    /* the runs of all ranks are over (set with the lock); that of this one is */
     gp_pipeline *trying;       /* may be cancelled */
     bool has_failed;
     gp_errs failure;

@@ -160,20 +160,18 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     const bool together = gp_ranks_n(us) > 1;
     gp_loaded l;
     if ((args->watch || args->service) && why_not(args))
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s: %s", args->watch ? "watch" : "service", why_not(args));
+        gp_usage(errs, "--%s: %s", args->watch ? "watch" : "service", why_not(args));
     else if (args->view && !args->metrics)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--view is a page of the server of --metrics; write --metrics PORT --view");
+        gp_usage(errs, "--view is a page of the server of --metrics; write --metrics PORT --view");
     else if (args->service && together)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--service: a run of several ranks is no service");
+        gp_usage(errs, "--service: a run of several ranks is no service");
     else if (args->service)
         gp_service_begin(errs);
     if (errs->failed)
         return gp_errs_exit(errs);
     bool ok = gp_load(&l, args->operand[0], args, registry, errs), first;
     ok = gp_agree(args, &l, ok, errs);
-    gp_print_errs(args, &l, errs);
-    int status = gp_errs_exit(errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, &l, errs);
     if (!ok) {
         gp_unload(&l);
         return status;
@@ -225,14 +223,12 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_metrics_stop(metrics);
     if (!first)
         drop_errors(errs);
-    gp_print_errs(args, &l, errs);     /* before what follows from it */
-    *errs = (gp_errs){ 0 };
+    gp_tell_errs(args, &l, errs);      /* before what follows from it */
     gp_ranks_tell_replaced(us);
     status = write_reports(us, &files, p, outcome, status, errs);
-    gp_print_errs(args, &l, errs);
-    *errs = (gp_errs){ 0 };
+    gp_tell_errs(args, &l, errs);
     gp_ranks_replaced(us, l.file, errs);
-    gp_print_errs_of_all(args, errs);
+    gp_print_errs_of_rank(args, -1, NULL, errs);
     if (((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first(us)) || outcome == GP_STUCK)
         && (gp_ranks_n(us) > 1 || has_taken(p)))
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");

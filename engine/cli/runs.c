@@ -30,10 +30,8 @@ static bool has_said(const run *r)
 /* What has come. False: no more will. */
 static bool take(run *r)
 {
-    char *more = realloc(r->said, r->n + PIECE + 1);
-    if (!more)
+    if (!gp_grow(&r->said, r->n + PIECE + 1, 1))
         return false;
-    r->said = more;
     ssize_t n = read(r->fd, r->said + r->n, PIECE);
     if (n <= 0)
         return false;
@@ -62,11 +60,10 @@ static void ask(run *of, int n)
     }
 }
 
-/* Those that end meanwhile are left out. */
 static int find(run *of, gp_arena *a)
 {
     long pid[RUNS];
-    int found = gp_socket_pids(pid, RUNS), n = 0, kept = 0;
+    int found = gp_socket_pids(pid, RUNS), n = 0;
     found = found < RUNS ? found : RUNS;
     gp_errs none = { .n = 0 };
     for (int i = 0; i < found; i++) {
@@ -83,12 +80,9 @@ static int find(run *of, gp_arena *a)
             close(r->fd);
         if (has_said(r) && gp_glance_read(&r->v, a, r->said))
             r->pipeline = r->v.pipeline;
-        if (r->v.ended)
-            free(r->said), gp_glance_free(&r->v);
-        else
-            of[kept++] = *r;
+        r->left_out = r->v.ended;
     }
-    return kept;
+    return n;
 }
 
 /* Is it another rank of what may be the same run? */
@@ -97,16 +91,14 @@ static bool is_beside(const run *r, const run *first)
     return r->pipeline && r->v.ranks == first->v.ranks && !strcmp(r->pipeline, first->pipeline);
 }
 
-/* Leaves out ranks whose rank 0 is there, which shows the whole. */
-static int leave_out_ranks(run *of, int n)
+/* Leaves out those that ended meanwhile, and ranks whose rank 0 is there, which shows the whole. */
+static int leave_out(run *of, int n)
 {
     int kept = 0;
-    for (int i = 0; i < n; i++) {
-        bool shown = false;
-        for (int k = 0; k < n && !shown && of[i].v.rank > 0; k++)
-            shown = of[k].pipeline && of[k].v.ranks > 1 && !of[k].v.rank && is_beside(&of[i], &of[k]);
-        of[i].left_out = shown;
-    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n && !of[i].left_out && of[i].v.rank > 0; k++)
+            of[i].left_out = of[k].pipeline && of[k].v.ranks > 1 && !of[k].v.rank && !of[k].left_out
+                && is_beside(&of[i], &of[k]);
     for (int i = 0; i < n; i++)
         if (of[i].left_out)
             free(of[i].said), gp_glance_free(&of[i].v);
@@ -160,19 +152,17 @@ static const run *only_one(const run *of, int n, const char *buffer)
 bool gp_runs_choose(const gp_args *args, const char *buffer, FILE *to, char name[24], gp_errs *errs)
 {
     static run of[RUNS];
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    }
-    int n = leave_out_ranks(of, find(of, &a));
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
+    int n = leave_out(of, find(of, &a));
     qsort(of, (size_t)n, sizeof *of, by_pid);
     const run *one = only_one(of, n, buffer);
     if (one)
         snprintf(name, 24, "%ld", one->pid);
     bool ok = one && (one->pipeline || has_said(one) || gp_socket_silent(name, errs));
     if (!n)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs here");
+        gp_usage(errs, "no pipeline of yours runs here");
     else if (!one && !args->json)
         fprintf(to, "%d pipelines run; 'gpipe %s PID' shows one of them:\n", n, args->verb->name);
     for (int i = 0; i < n; i++) {
@@ -184,6 +174,5 @@ bool gp_runs_choose(const gp_args *args, const char *buffer, FILE *to, char name
             fprintf(to, "{\"pid\": %ld}\n", of[i].pid);
         free(of[i].said), gp_glance_free(&of[i].v);
     }
-    gp_arena_free(&a);
     return ok;
 }

@@ -27,10 +27,10 @@ bool gp_service_begin(gp_errs *errs)
     char none[] = "", *end = none;
     long long us = usec && (!pid || strtol(pid, NULL, 10) == (long)getpid()) ? strtoll(usec, &end, 10) : least;
     if (!gp_says_json() && !gp_say_log())
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return gp_no_memory(errs);
     if (us < least || *end)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--service: WATCHDOG_USEC is '%s': gpipe says once a second that it "
-                       "is alive, so WatchdogSec= must be 2s at least", usec);
+        return gp_usage(errs, "--service: WATCHDOG_USEC is '%s': gpipe says once a second that it is alive, so "
+                        "WatchdogSec= must be 2s at least", usec);
     if ((manager.reload_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--service: no eventfd: %s", gp_strerror(errno));
     gp_signals_reload(manager.reload_fd);
@@ -38,7 +38,7 @@ bool gp_service_begin(gp_errs *errs)
     if (!n)
         return true;
     if ((*path != '/' && *path != '@') || n >= sizeof manager.at.sun_path)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--service: NOTIFY_SOCKET '%s' is no path of a socket", path);
+        return gp_usage(errs, "--service: NOTIFY_SOCKET '%s' is no path of a socket", path);
     manager.at.sun_family = AF_UNIX;
     memcpy(manager.at.sun_path, path, n);
     if (*path == '@')                  /* one without a file */

@@ -25,24 +25,21 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
 {
     size_t len = 0, cap = 0;
     char *ask = line_of(set, n, &len), *line = NULL;
-    int fd = ask ? gp_socket_reach(name, errs) : -1;
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    FILE *f = ask ? gp_socket_reach(name, errs) : NULL;
     bool sent = false, answered = false;
     /* How the run stands comes first, and meanwhile; or that there is no room for us. */
     while (f && !answered && getline(&line, &cap, f) > 0) {
         answered = gp_is_answer(line);
-        if (!answered && !sent && !(sent = gp_write_text(fd, ask, len)))
+        if (!answered && !sent && !(sent = gp_write_text(fileno(f), ask, len)))
             break;
     }
-    if (!ask || (fd >= 0 && !f))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    if (!ask)
+        gp_no_memory(errs);
     else if (f && !answered)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
                 "'%s' gives no answer: the pipeline has gone, or is not a 'gpipe run'", name);
     if (f)
         fclose(f);
-    else if (fd >= 0)
-        close(fd);
     free(ask);
     if (answered)
         return line;
@@ -53,10 +50,10 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
 static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (args->noperands < 2)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe set %s",
-                args->noperands && strchr(args->operand[0], '=') ? "process" : "setting", args->verb->operand);
+        gp_usage(errs, "no %s given; write gpipe set %s", args->noperands && strchr(args->operand[0], '=') ? "process" :
+                 "setting", args->verb->operand);
     else if (strchr(args->operand[0], '=') && !strchr(args->operand[0], '/'))
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no process given; write gpipe set PID %s", args->operand[0]);
+        gp_usage(errs, "no process given; write gpipe set PID %s", args->operand[0]);
     for (int i = 1; i < args->noperands; i++)
         if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
             gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = args->operand[i] }, "write PATH=VALUE, like streams=4");

@@ -43,27 +43,28 @@ double gp_seconds(void)
  * write does not come between. */
 typedef struct line { char text[1000]; size_t n; } line;
 
-static void put(line *l, const char *text)
+/* Up to NULL. */
+static void put_all(line *l, const char *const *text)
 {
-    size_t n = strlen(text), room = sizeof l->text - 3 - l->n;     /* for its end */
-    n = n < room ? n : room;
-    memcpy(l->text + l->n, text, n);
-    l->n += n;
+    for (; *text; text++) {
+        size_t n = strlen(*text), room = sizeof l->text - 3 - l->n;    /* for its end */
+        n = n < room ? n : room;
+        memcpy(l->text + l->n, *text, n);
+        l->n += n;
+    }
 }
+#define put(l, ...) put_all(l, (const char *const[]){ __VA_ARGS__, NULL })
 
 /* `what`: the key of a JSON line; `words`: the beginning of another. */
 static line begin(const char *what, const char *words)
 {
     line l = { .n = 0 };
     if (gp_says_json()) {
-        put(&l, "{\"");
-        put(&l, what);
-        put(&l, "\": \"");
+        put(&l, "{\"", what, "\": \"");
     } else {
         char log[GP_LOG_BEGIN];
         gp_log_begin(*what == 'e' ? GP_LEVEL_ERROR : GP_LEVEL_INFO, log);
-        put(&l, *log ? log : atomic_load(&running.lines) ? "\r\033[J" : "");
-        put(&l, words + (*log && *words == '\n'));
+        put(&l, *log ? log : atomic_load(&running.lines) ? "\r\033[J" : "", words + (*log && *words == '\n'));
     }
     return l;
 }
@@ -122,10 +123,7 @@ enum { NFAULTS = sizeof faults / sizeof *faults };
 
 static void put_kernel(line *l, const char *kernel, const char *stage)
 {
-    put(l, "kernel '");
-    put(l, kernel);
-    put(l, stage ? "' of stage '" : "");
-    put(l, stage ? stage : "");
+    put(l, "kernel '", kernel, stage ? "' of stage '" : "", stage ? stage : "");
 }
 
 /* The instruction that a fault was at, or, when a function was called that is not there, who called it. */
@@ -158,10 +156,10 @@ static void put_plugin(line *l, const ucontext_t *context)
     const gp_registry *r = atomic_load(&running.plugins);
     const char *opened = r ? gp_plugin_opening(r) : NULL;
     const gp_plugin_info *of = r && !opened ? plugin_of(r, context) : NULL;
-    const char *const part[] = { " in plug-in '", of ? of->name : opened, of ? "' " : "', which was being opened,",
-                                 of ? of->version : "", of ? " (" : "", of ? of->file : "", of ? ")" : "" };
-    for (size_t i = 0; (opened || of) && i < sizeof part / sizeof *part; i++)
-        put(l, part[i]);
+    if (of)
+        put(l, " in plug-in '", of->name, "' ", of->version, " (", of->file, ")");
+    else if (opened)
+        put(l, " in plug-in '", opened, "', which was being opened,");
 }
 
 /* Several threads may fault at the same moment: the first says so and ends the process,
@@ -190,13 +188,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
             put(&l, faults[i].text);
     if (!kernel)
         put_plugin(&l, context);
-    put(&l, kernel ? " in " : " in the thread of '");
-    if (kernel)
+    if (kernel) {
+        put(&l, " in ");
         put_kernel(&l, kernel, stage);
-    else
-        put(&l, thread);
-    put(&l, kernel ? "': 'gpipe run --check-kernels' says what it left, and where; a __constant__ variable cannot be written, "
-           "and needs a value that the compiler knows" : "'");
+        put(&l, "': 'gpipe run --check-kernels' says what it left, and where; a __constant__ variable cannot be written, "
+            "and needs a value that the compiler knows");
+    } else {
+        put(&l, " in the thread of '", thread, "'");
+    }
     end(&l);
     remove_files();
     signal(number, SIG_DFL);
@@ -213,9 +212,7 @@ static void on_exit_call(void)
     prctl(PR_GET_NAME, thread);
     line l = begin("error", "gpipe: error: a call of exit(), which ends the run,");
     put_plugin(&l, NULL);
-    put(&l, " in the thread of '");
-    put(&l, thread);
-    put(&l, "'");
+    put(&l, " in the thread of '", thread, "'");
     end(&l);
     remove_files();
     _exit(1);

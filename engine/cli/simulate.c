@@ -13,19 +13,11 @@ enum { FRAMES = 20000, OF_A_RANK = 300, SLICES = 20000 };
 /* GPUs that settings name, and that the machine of the report has not, are like its first. */
 static void add_devices(gp_machine *m, const gp_args *args)
 {
-    int last = -1;
-    for (int i = 0; i < args->nset && m->ndevices; i++) {
-        const char *s = args->set[i];
-        if (strncmp(s, "device=", 7))
-            continue;
-        last = -1;
-        for (s = strstr(s, "cuda:"); s; s = strstr(s + 5, "cuda:")) {
-            int from = 0, to = 0, n = sscanf(s, "cuda:%9d-%9d", &from, &to);
-            last = n > 0 && from > last ? from : last;
-            last = n > 1 && to > last ? to : last;
-        }
-    }
-    for (; m->ndevices <= last && m->ndevices < GP_DEVICES; m->ndevices++)
+    int n = 0;
+    for (int i = 0; i < args->nset; i++)
+        if (!strncmp(args->set[i], "device=", 7))
+            n = gp_gpus_named(args->set[i]);
+    for (; m->ndevices && m->ndevices < n && m->ndevices < GP_DEVICES; m->ndevices++)
         m->device[m->ndevices] = m->device[0];
 }
 
@@ -180,33 +172,26 @@ static bool show(simulating *s, const gp_simulated *x)
 
 static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    if (!args->with) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                "simulate needs the times of a run: gpipe run %s --report run.json, then "
-                "--with run.json", args->operand[0]);
-        return gp_errs_exit(errs);
-    }
     int ranks = args->nranks ? args->nranks : 1;
-    if (args->nodes > ranks) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--nodes %d: there %s %d rank%s, and each machine has at least one; "
-                "say --ranks", args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
-        return gp_errs_exit(errs);
-    }
+    if (!args->with)
+        return gp_usage(errs, "simulate needs the times of a run: gpipe run %s --report run.json, then --with run.json",
+                        args->operand[0]);
+    if (args->nodes > ranks)
+        return gp_usage(errs, "--nodes %d: there %s %d rank%s, and each machine has at least one; say --ranks",
+                        args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
     simulating s = { .args = args, .registry = registry, .errs = errs };
     GP_UNLESS_OOM(&s.arena) {
         const gp_simulated *x = simulate(&s);
         if (x)
             show(&s, x);
     } else {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     }
     s.arena.oom = NULL;
-    int status = s.status ? s.status : gp_errs_exit(errs);
-    gp_print_errs(args, &s.machine, errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, &s.machine, errs);
     gp_unload(&s.run), gp_unload(&s.plan), gp_unload(&s.report), gp_unload(&s.machine);
     gp_arena_free(&s.arena);
-    return status;
+    return s.status ? s.status : status;
 }
 
 const gp_verb gp_verb_simulate = {

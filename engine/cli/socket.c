@@ -230,13 +230,11 @@ static int hear(client *c)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
     if (!n)                            /* it has no more to say; that it has left is seen when it is sent something */
         return 0;
-    char *more = c->nsaid + (size_t)n < LONGEST ? realloc(c->said, c->nsaid + (size_t)n + 1) : NULL;
-    if (!more)
+    if (c->nsaid + (size_t)n >= LONGEST || !gp_grow(&c->said, c->nsaid + (size_t)n + 1, 1))
         return -1;
-    memcpy(more + c->nsaid, some, (size_t)n);
-    c->said = more, c->nsaid += (size_t)n;
-    more[c->nsaid] = 0;
-    return memchr(more, '\n', c->nsaid) != NULL;
+    memcpy(c->said + c->nsaid, some, (size_t)n);
+    c->nsaid += (size_t)n, c->said[c->nsaid] = 0;
+    return memchr(c->said, '\n', c->nsaid) != NULL;
 }
 
 /* Is the other end of our user, or root? */
@@ -327,7 +325,7 @@ int gp_socket_pids(long *pid, int max)
 
 bool gp_socket_silent(const char *name, gp_errs *errs)
 {
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' does not answer; is it stopped?", name);
+    return gp_usage(errs, "'%s' does not answer; is it stopped?", name);
 }
 
 int gp_socket_connect(const char *name, gp_errs *errs)
@@ -344,30 +342,31 @@ int gp_socket_connect(const char *name, gp_errs *errs)
         if (busy)
             gp_socket_silent(name, errs);
         else if (fd < 0)
-            gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs as process '%s'; "
-                    "give the process of a 'gpipe run', or its socket: a program that runs a pipeline itself has none", name);
+            gp_usage(errs, "no pipeline of yours runs as process '%s'; give the process of a 'gpipe run', or its "
+                     "socket: a program that runs a pipeline itself has none", name);
         errno = busy ? EAGAIN : 0;
         return fd;
     }
     if (strlen(name) >= sizeof at.sun_path) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is too long for a socket's path; go to its "
-                "folder and give its name", name);
+        gp_usage(errs, "'%s' is too long for a socket's path; go to its folder and give its name", name);
         return -1;
     }
     strcpy(at.sun_path, name);
     if ((fd = connect_to(&at)) < 0)
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "cannot connect to '%s': %s; give the socket or "
-                "the process of a 'gpipe run'", name, gp_strerror(errno));
+        gp_usage(errs, "cannot connect to '%s': %s; give the socket or the process of a 'gpipe run'", name,
+                 gp_strerror(errno));
     return fd;
 }
 
-int gp_socket_reach(const char *name, gp_errs *errs)
+FILE *gp_socket_reach(const char *name, gp_errs *errs)
 {
-    int fd = gp_socket_connect(name, errs);
-    struct pollfd p = { fd, POLLIN, 0 };
-    if (fd < 0 || poll(&p, 1, GP_SOCKET_WAIT_MS))
-        return fd;
-    close(fd);
-    gp_socket_silent(name, errs);
-    return -1;
+    struct pollfd p = { gp_socket_connect(name, errs), POLLIN, 0 };
+    if (p.fd < 0)
+        return NULL;
+    FILE *f = poll(&p, 1, GP_SOCKET_WAIT_MS) ? fdopen(p.fd, "r") : NULL;
+    if (f)
+        return f;
+    p.revents ? gp_no_memory(errs) : gp_socket_silent(name, errs);
+    close(p.fd);
+    return NULL;
 }

@@ -5,11 +5,10 @@ static int stages(const gp_args *args, const gp_registry *registry, gp_errs *err
 {
     const char *name = args->noperands ? args->operand[0] : NULL;
     gp_kinds_form form = args->json ? GP_KINDS_JSON : args->markdown ? GP_KINDS_MARKDOWN : GP_KINDS_TEXT;
-    if (name && form == GP_KINDS_MARKDOWN && gp_kind_find(registry, name)) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--markdown' is about all stages; leave out '%s'", name);
-        return 2;
-    }
-    return gp_kinds_print(registry, name, form, stdout, errs) ? 0 : 2;
+    if (name && form == GP_KINDS_MARKDOWN && gp_kind_find(registry, name))
+        return gp_usage(errs, "'--markdown' is about all stages; leave out '%s'", name);
+    gp_kinds_print(registry, name, form, stdout, errs);
+    return 0;
 }
 
 const gp_verb gp_verb_stages = {

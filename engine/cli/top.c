@@ -27,21 +27,17 @@ typedef struct top {
 static bool show(top *t, const char *line, gp_errs *errs)
 {
     gp_glance *v = &t->v;
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    }
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
     bool ok = gp_glance_read(v, &a, line)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is not the socket of a 'gpipe run'",
-                   t->name);
+        || gp_usage(errs, "'%s' is not the socket of a 'gpipe run'", t->name);
     if (v->ended) {                    /* these lines stay */
         gp_screen_clear(&t->screen);
         t->screen.in_place = v->settings = false;
     }
     atomic_store(&drawn, t->screen.in_place && !t->args->json);
     ok = ok && (t->args->json ? printf("%s", line) > 0 && !fflush(stdout) : gp_screen_draw(&t->screen, v));
-    gp_arena_free(&a);
     return ok;
 }
 
@@ -53,13 +49,9 @@ static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs
     if (!args->noperands && !gp_runs_choose(args, NULL, stdout, only, errs))
         return gp_errs_exit(errs);
     top t = { .args = args, .name = args->noperands ? args->operand[0] : only, .screen = gp_screen_on(STDOUT_FILENO) };
-    int fd = gp_socket_reach(t.name, errs);
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (!f) {
-        if (fd >= 0)
-            close(fd), gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    FILE *f = gp_socket_reach(t.name, errs);
+    if (!f)
         return gp_errs_exit(errs);
-    }
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

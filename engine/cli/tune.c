@@ -34,8 +34,7 @@ static bool read_memory(gp_tuning *x)
     gp_num v;
     gp_errs ignored = { .n = 0 };
     x->goal.memory = gp_eval(&n, NULL, &v, &ignored) && v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
-    return x->goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB",
-                                       n.text);
+    return x->goal.memory || gp_usage(x->errs, "--memory %s: write a size, like 4GiB", n.text);
 }
 
 /* Can the file be changed? As root every file can, which its owner may not want. */
@@ -43,8 +42,8 @@ static bool check_write(gp_tuning *x, const char *file)
 {
     struct stat st;
     if (x->args->nset)
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--write with --set: the file would be tuned for values "
-                       "that it does not have; leave out one of them");
+        return gp_usage(x->errs, "--write with --set: the file would be tuned for values that it does not have; leave "
+                        "out one of them");
     if (!stat(file, &st) && !(st.st_mode & 0222))
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: the file is read-only");
     return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s",
@@ -65,15 +64,13 @@ static bool check_sinks(gp_tuning *x)
 static bool check(gp_tuning *x)
 {
     const gp_args *args = x->args;
-    const char *file = args->operand[0];
-    if (!strcmp(file, "-"))
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "tune reads a pipeline several times, and stdin can be read "
-                       "once; name a file in place of '-'");
+    if (!gp_bench_rereads(args, x->errs))
+        return false;
     if (x->budget < LEAST)
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small to measure anything in turns; "
-                       "give it %.0fs or more", x->budget, LEAST);
+        return gp_usage(x->errs, "--budget %.3gs is too small to measure anything in turns; give it %.0fs or more",
+                        x->budget, LEAST);
     return gp_goal_read(args->goal ? args->goal : "rate", &x->goal, x->errs) && (!args->memory || read_memory(x))
-        && (!args->write || check_write(x, file));
+        && (!args->write || check_write(x, args->operand[0]));
 }
 
 /* ---- plans ------------------------------------------------------------ */
@@ -140,10 +137,10 @@ static int measure_once(gp_tuning *x)
     if (status)
         return status;
     if (!x->report)
-        gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(x->errs);
     else if (x->once > 0.5 * x->budget)
-        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small: one measurement took %.2g s, and "
-                "several are needed; give it %.0fs", x->budget, x->once, ceil(20 * x->once));
+        gp_usage(x->errs, "--budget %.3gs is too small: one measurement took %.2g s, and several are needed; give it "
+                 "%.0fs", x->budget, x->once, ceil(20 * x->once));
     return gp_errs_exit(x->errs);
 }
 
@@ -395,13 +392,11 @@ static int tune_verb(const gp_args *args, const gp_registry *registry, gp_errs *
     int status = 0;
     bool ok = check(&x) && gp_load_text(&x.file, args->operand[0], errs);
     if (ok && !(x.machine = gp_machine_create(true)))
-        ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        ok = gp_no_memory(errs);
     if (ok && compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x) && !(status = gp_bench_quietly(args, tune, &x)))
         finish(&x);
-    if (!status)
-        status = gp_errs_exit(errs);
-    gp_print_errs(args, &x.file, errs);
-    *errs = (gp_errs){ 0 };
+    int told = gp_tell_errs(args, &x.file, errs);
+    status = status ? status : told;
     if (x.bench.stuck)
         gp_leave_stuck(args->ranks, status);
     gp_unload(&x.planned), gp_unload(&x.given), gp_unload(&x.file);

@@ -55,7 +55,8 @@ struct gp_verb {
     gp_target target;                  /* GP_TARGET_NONE: compiles nothing */
     bool kinds;                        /* compiles nothing, and tells of kinds: plug-ins count */
     bool ranks;                        /* the processes of a launcher do it together */
-    /* The exit code. Errors that are still in `errs` are printed by the caller. */
+    /* The exit code. Errors that are still in `errs` are printed by the caller, who in place of 0 takes the code of the
+     * first: so gp_fail() can be returned. */
     int (*run)(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 };
 

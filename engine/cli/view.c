@@ -41,7 +41,7 @@ static bool ask(view *v, gp_errs *errs)
     if (line)
         gp_write_text(v->fd, line, n);
     free(line);
-    return line || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    return line || gp_no_memory(errs);
 }
 
 /* What gp_view_put wrote. False: it is something else. */
@@ -63,26 +63,20 @@ static bool read_object(gp_tapped *f, const gp_node *is)
 
 static bool read_head(gp_tapped *f, const char *line)
 {
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
         return false;
-    }
     gp_errs *errs = GP_NEW(&a, gp_errs, 1);
     const gp_node *root = gp_yaml_value(&a, line, (gp_loc){ .file = "socket" }, errs);
-    bool ok = root && read_object(f, gp_node_get(root, "view"));
-    gp_arena_free(&a);
-    return ok;
+    return root && read_object(f, gp_node_get(root, "view"));
 }
 
 static bool read_data(view *v, gp_errs *errs)
 {
     if (v->frame.bytes > v->room) {
-        free(v->data);
-        v->data = malloc(v->frame.bytes);
-        v->room = v->data ? v->frame.bytes : 0;
-        if (!v->data)
-            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        if (!gp_grow(&v->data, v->frame.bytes, 1))
+            return gp_no_memory(errs);
+        v->room = v->frame.bytes;
     }
     v->frame.data = v->data;
     return fread(v->data, 1, v->frame.bytes, v->f) == v->frame.bytes
@@ -121,7 +115,7 @@ static int next(view *v, bool first, gp_errs *errs)
             status = gp_answer_print(v->args, line, errs);
         } else if (gp_viewers_is_for(line)) {
             got = read_head(&v->frame, line)
-                || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is not the socket of a 'gpipe run'", v->name);
+                || gp_usage(errs, "'%s' is not the socket of a 'gpipe run'", v->name);
             got = got && read_data(v, errs);
             status = gp_errs_exit(errs);
         } else {
@@ -188,11 +182,11 @@ static bool is_run(const char *word)
 static bool check(const gp_args *args, gp_errs *errs)
 {
     if ((args->output || args->format) && args->watch)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch shows numbers, and writes no file: leave out -o and --format");
+        return gp_usage(errs, "--watch shows numbers, and writes no file: leave out -o and --format");
     if ((args->rate || args->json) && !args->watch)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s is of --watch", args->rate ? "rate" : "json");
+        return gp_usage(errs, "--%s is of --watch", args->rate ? "rate" : "json");
     if (!args->watch && !args->output && isatty(STDOUT_FILENO))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a frame would go to the terminal: give -o FILE, a pipe, or --watch");
+        return gp_usage(errs, "a frame would go to the terminal: give -o FILE, a pipe, or --watch");
     return true;
 }
 
@@ -204,18 +198,16 @@ static int look(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         return gp_errs_exit(errs);
     if (!named && !gp_runs_choose(args, args->noperands ? args->operand[0] : NULL, stderr, only, errs)) {
         if (!errs->failed)
-            gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "say which: gpipe view PID %s", args->noperands ? args->operand[0] : "BUFFER");
+            gp_usage(errs, "say which: gpipe view PID %s", args->noperands ? args->operand[0] : "BUFFER");
         return gp_errs_exit(errs);
     }
     view v = { .args = args, .registry = registry, .name = named ? args->operand[0] : only,
                .buffer = args->noperands > named ? args->operand[args->noperands - 1] : "" };
-    v.fd = gp_socket_reach(v.name, errs);
-    v.f = v.fd >= 0 ? fdopen(v.fd, "r") : NULL;
-    if (v.fd >= 0 && !v.f)
-        close(v.fd), gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    int status = !v.f ? gp_errs_exit(errs) : args->watch ? watch(&v, errs) : once(&v, errs);
-    if (v.f)
-        fclose(v.f);
+    if (!(v.f = gp_socket_reach(v.name, errs)))
+        return gp_errs_exit(errs);
+    v.fd = fileno(v.f);
+    int status = args->watch ? watch(&v, errs) : once(&v, errs);
+    fclose(v.f);
     free(v.data);
     return status;
 }

@@ -1,4 +1,4 @@
-/* view_page.c - what a browser is given that looks at frames, see view_page.h.
+/* view_page.c - what a browser is given that looks at frames.
  *
  * /view is the page, /view/buffers what it may choose from, /view/frame?buffer=NAME&after=NUMBER the newest frame: a line
  * of JSON with numbers over all of it, padded to whole elements, and elements as f32, of large frames each so many rows
@@ -7,8 +7,8 @@
 #include <string.h>
 #include "base/json.h"
 #include "base/memfile.h"
+#include "cli/live.h"
 #include "cli/report.h"
-#include "cli/view_page.h"
 
 enum { BUFFERS = 8, WAIT_MS = 20, ROWS = 512, COLUMNS = 1024 };
 
@@ -132,20 +132,6 @@ static unsigned give_frame(gp_view_page *v, const gp_view_ask *ask, FILE *to)
 
 /* ---- all ------------------------------------------------------------------- */
 
-static void write_page(FILE *to)
-{
-    const char *page = (const char *)gp_embedded("engine/cli/page_view.html")->data, *mark = strstr(page, "{{");
-    fwrite(page, 1, (size_t)(mark - page), to);
-    fputs((const char *)gp_embedded("engine/cli/page_view.js")->data, to);
-    fputs(strstr(mark, "}}") + 2, to);
-}
-
-static void write_buffers(const gp_pipeline *p, FILE *to)
-{
-    gp_json j = { .f = to, .level = 3 };
-    gp_buffers_json(&j, NULL, p);
-}
-
 unsigned gp_view_page_get(gp_view_page *v, const gp_view_ask *ask, FILE *to, const char **type)
 {
     *type = "application/octet-stream";
@@ -153,17 +139,17 @@ unsigned gp_view_page_get(gp_view_page *v, const gp_view_ask *ask, FILE *to, con
         return give_frame(v, ask, to);
     if (!strcmp(ask->url, "/view/buffers")) {
         *type = "application/json";
-        write_buffers(ask->now, to);
+        gp_buffers_json(&(gp_json){ .f = to, .level = 3 }, NULL, ask->now);
         return 200;
     }
     if (!strcmp(ask->url, "/view/colormaps")) {
-        const gp_blob *b = gp_embedded("stages/format/colormaps.bin");
+        const gp_blob *b = gp_blob_find("stages/format/colormaps.bin");
         fwrite(b->data, 1, (size_t)(b->end - b->data), to);
         return 200;
     }
     if (strcmp(ask->url, "/view"))
         return 404;
     *type = "text/html; charset=utf-8";
-    write_page(to);
+    gp_page_fill(to, "page_view.html", NULL);
     return 200;
 }

@@ -60,7 +60,7 @@ static bool load(gp_loaded *l, const gp_args *args, const gp_machine *machine, c
     *l = (gp_loaded){ .file = "view" };
     l->text = text_of(args, t, file, &l->len);
     return l->text ? gp_load_for(l, &none, machine, registry, errs)
-                   : gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+                   : gp_no_memory(errs);
 }
 
 /* Its elements as bytes from the least, 0, to the greatest, 255, which is said; NaN is 0. For free(); NULL: out of memory. */
@@ -87,7 +87,7 @@ static void write_levels(gp_loaded *l, const gp_args *args, const gp_tapped *f, 
     if (data)
         push(l->pipeline, &of, errs);
     else
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     free(data);
 }
 
@@ -106,16 +106,20 @@ static void leave_out_names(gp_err *e)
         snprintf(advice, sizeof e->msg - (size_t)(advice - e->msg), "; a .npy holds any frame");
 }
 
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcasecmp(word, *words))
+        words++;
+    return *words;
+}
+
 /* Is it to be a picture whose format holds whole numbers alone? */
 static bool is_of_levels(const gp_args *args)
 {
-    static const char *const formats[] = { "png", "jpeg", "jpg", "pnm", "pgm", "ppm" };
+    static const char *const formats[] = { "png", "jpeg", "jpg", "pnm", "pgm", "ppm", NULL };
     const char *end = args->output ? strrchr(args->output, '.') : NULL;
     const char *format = args->format && strcmp(args->format, "auto") ? args->format : end ? end + 1 : "";
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (!strcasecmp(format, formats[i]))
-            return true;
-    return false;
+    return is_one_of(format, formats);
 }
 
 /* `file`: as for text_of. */
@@ -127,16 +131,14 @@ static int write_to(const gp_args *args, const gp_registry *registry, const gp_t
     gp_machine *machine = gp_machine_create(false);
     u8.dtype = GP_U8;
     if (!machine)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     else if (load(&l, args, machine, registry, &f->type, file, errs))
         push(l.pipeline, f, errs);
     else if (is_of_levels(args) && load(&levels, args, machine, registry, &u8, file, &unheard))
         *errs = (gp_errs){ 0 }, write_levels(&levels, args, f, errs);
     for (int i = 0; i < errs->n; i++)
         leave_out_names(&errs->e[i]);
-    gp_print_errs(args, NULL, errs);
-    int status = gp_errs_exit(errs);
-    *errs = (gp_errs){ 0 };
+    int status = gp_tell_errs(args, NULL, errs);
     gp_unload(&l), gp_unload(&levels);
     gp_machine_destroy(machine);
     return status;
@@ -158,11 +160,8 @@ static bool copy_to_stdout(const char *file, gp_errs *errs)
 /* A picture has no place on standard output for `write`, which may have many frames for it: there it goes by a file. */
 int gp_view_write(const gp_args *args, const gp_registry *registry, const gp_tapped *f, gp_errs *errs)
 {
-    static const char *const streams[] = { "npy", "raw", "csv", "tsv", "jsonl", "auto" };
-    bool streamed = !args->format || !to_stdout(args);
-    for (size_t i = 0; i < sizeof streams / sizeof *streams && !streamed; i++)
-        streamed = !strcmp(args->format, streams[i]);
-    if (streamed)
+    static const char *const streams[] = { "npy", "raw", "csv", "tsv", "jsonl", "auto", NULL };
+    if (!args->format || !to_stdout(args) || is_one_of(args->format, streams))
         return write_to(args, registry, f, NULL, errs);
     const char *tmp = getenv("TMPDIR");
     int held = -1;

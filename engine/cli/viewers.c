@@ -52,16 +52,12 @@ bool gp_viewers_is_for(const char *line)
 /* The buffer that a line asks for, for free(); NULL: it is no such line, or there is no memory. */
 static char *buffer_of(const char *line)
 {
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
         return NULL;
-    }
     gp_errs *errs = GP_NEW(&a, gp_errs, 1);
     const gp_node *root = gp_viewers_is_for(line) ? gp_yaml_value(&a, line, (gp_loc){ .file = "socket" }, errs) : NULL;
-    char *name = root ? strdup(gp_node_text(root, "view")) : NULL;
-    gp_arena_free(&a);
-    return name;
+    return root ? strdup(gp_node_text(root, "view")) : NULL;
 }
 
 static bool put(int fd, const void *data, size_t n)
@@ -206,10 +202,10 @@ void gp_viewers_take(gp_viewers *of, int fd, char *line)
         atomic_store(&v->left, false);
         v->started = !gp_thread_start(&v->thread, viewer_main, v);
     }
-    if (v && v->started)
+    if (v && v->started) {
         pthread_setname_np(v->thread, "view");
-    if (v && v->started)
         return;
+    }
     gp_refuse(fd, v || !of ? "out of memory" : "8 others look at frames of this run, and there is no room for more");
     free(line);
 }

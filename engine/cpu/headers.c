@@ -18,10 +18,7 @@ enum { NOURS = sizeof ours / sizeof *ours };
 
 static const char *text_of(const char *file)
 {
-    const gp_blob *b = gp_blobs;
-    while (file && strcmp(b->name, file) != 0)
-        b++;
-    return file ? (const char *)b->data : "";
+    return file ? (const char *)gp_blob_find(file)->data : "";
 }
 
 void gp_cc_headers_hash(gp_hash *h)

@@ -60,11 +60,8 @@ static const char no_threads[] = "#pragma GCC poison thread_local __thread\n";
 
 static void put_header(FILE *out, const char *name)
 {
-    const gp_blob *b = gp_blobs;
-    while (strcmp(b->name, name) != 0)
-        b++;
     fputs("#line 1 \"gpipe.h\"\n", out);
-    for (const char *p = (const char *)b->data; *p;) {
+    for (const char *p = (const char *)gp_blob_find(name)->data; *p;) {
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
         if (strncmp(p, "#include \"", 10) != 0)

@@ -24,6 +24,11 @@ int gp_dump_width(const gp_graph *g);
 bool gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs);
 bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs);
 
+/* print.c: a picture of the plan, or of its graph, as SVG or DOT, colored by a report (NULL: by none), a text of `len`
+ * bytes that messages call `file`. False after errors. */
+typedef struct gp_drawing { bool graph, dot; const char *report; size_t len; const char *file; } gp_drawing;
+bool gp_draw(FILE *f, const gp_plan *p, const gp_drawing *as, gp_errs *errs);
+
 /* rates.c: how many frames become how many, in words. Does some stage fire, or some buffer get frames, more than
  * once in a period? */
 bool gp_rates_differ(const gp_graph *g);

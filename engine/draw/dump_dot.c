@@ -107,7 +107,7 @@ static void put_segment(FILE *f, gp_arena *a, const gp_picture *pic, int k)
 {
     const gp_segment *s = &pic->plan->segment[k];
     const gp_measured *m = pic->measured;
-    gp_time time = m ? m->segment[k] : (gp_time){ -1, -1, false };
+    gp_time time = m ? m->segment[k] : GP_NO_TIME;
     bool hot = time.busy >= 0;
     char place[24], note[64];
     fprintf(f, "  subgraph cluster_%d {\n  graph [label=\"\" class=\"segment%s\" style=\"filled,rounded\" "
@@ -211,19 +211,12 @@ static void digraph(FILE *f, gp_arena *a, const gp_picture *pic)
     fputs("}\n", f);
 }
 
-static bool draw(FILE *f, gp_arena *a, const gp_graph *g, const gp_plan *p, const gp_measured *m)
-{
-    GP_IF_OOM(a)
-        return false;
-    gp_picture pic = gp_picture_of(a, g, p, m);
-    digraph(f, a, &pic);
-    return true;
-}
-
 bool gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs)
 {
-    gp_arena a = { 0 };
-    bool ok = draw(f, &a, g, p, m);
-    gp_arena_free(&a);
-    return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
+    gp_picture pic = gp_picture_of(&a, g, p, m);
+    digraph(f, &a, &pic);
+    return true;
 }

@@ -65,7 +65,7 @@ int gp_dump_width(const gp_graph *g)
 /* "read 12 -> write 3, show 4": what comes of a source's frames of a period; some comes when it has ended. */
 static void rates_text(FILE *f, const gp_graph *g)
 {
-    gp_arena a = { 0 };
+    GP_ARENA(a);
     const bool *late = gp_late_stages(&a, g);
     fputs("\nrates\n", f);
     for (int v = 0; v < g->nstages; v++) {
@@ -86,7 +86,6 @@ static void rates_text(FILE *f, const gp_graph *g)
         }
         fputc('\n', f);
     }
-    gp_arena_free(&a);
 }
 
 /* A stage, what it reads, and makes. */
@@ -144,7 +143,7 @@ int *gp_dump_segments(gp_arena *a, const gp_graph *g, const gp_plan *p)
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
 {
     int names = gp_dump_width(g), kinds = 0, unfused = 0;
-    gp_arena a = { 0 };
+    GP_ARENA(a);
     for (int i = 0; i < g->nprologue; i++)
         kinds = widest(kinds, g->prologue[i].kind->name);
     for (int i = 0; i < g->nstages; i++)
@@ -173,7 +172,6 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
             notes_text(f, &l->graph->stage[k]);
         }
     }
-    gp_arena_free(&a);
     unfused_text(f, g, &unfused);
     if (gp_rates_differ(g))
         rates_text(f, g);
@@ -204,7 +202,7 @@ static void buffer_text(FILE *f, const gp_graph *g, int i)
 bool gp_dump_buffer(FILE *f, const gp_graph *g, const char *name)
 {
     char type[GP_BOUNDS_TEXT];
-    gp_arena a = { 0 };
+    GP_ARENA(a);
     bool found = false;
     for (int i = 0; i < g->nbuffers && !found; i++) {
         const gp_buffer *b = &g->buffer[i];
@@ -219,7 +217,6 @@ bool gp_dump_buffer(FILE *f, const gp_graph *g, const char *name)
     for (int i = 0; i < g->nstages && !found; i++)
         if (gp_stage_loop(&g->stage[i]) && (found = gp_dump_buffer(f, gp_stage_loop(&g->stage[i])->graph, name)))
             fprintf(f, "in each iteration of '%s'\n", g->stage[i].name);
-    gp_arena_free(&a);
     return found;
 }
 

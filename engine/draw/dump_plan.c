@@ -239,12 +239,11 @@ static void plan_text(FILE *f, const gp_plan *p)
         return;
     for (int i = 0; i < p->graph->ndevices; i++)
         fprintf(f, "  %-7s  %9s\n", p->graph->device[i].name, gp_size_text(p->on_device[i], a));
-    gp_arena arena = { 0 };
+    GP_ARENA(arena);
     fprintf(f, "\nPCIe per %s\n  to %s %s, back %s\n", gp_period_text(&arena, p->graph), p->graph->device_name,
             gp_size_text(p->copy_in_bytes, a), gp_size_text(p->copy_out_bytes, b));
     if (p->copy_peer_bytes)
         fprintf(f, "  directly between devices %s\n", gp_size_text(p->copy_peer_bytes, a));
-    gp_arena_free(&arena);
 }
 
 /* ---- JSON ------------------------------------------------------------ */

@@ -71,6 +71,12 @@ static bool another(reading *r, const char *what, const char *name, const char *
                    r->plan->graph->file);
 }
 
+static void forget_times(gp_time *time, int n)
+{
+    for (int i = 0; i < n; i++)
+        time[i] = GP_NO_TIME;
+}
+
 /* ---- parts ------------------------------------------------------------ */
 
 static bool read_stages(reading *r, const gp_node *list)
@@ -132,7 +138,7 @@ static bool read_buffers(reading *r, const gp_node *list)
 /* The time of the busiest device. */
 static gp_time engine(const gp_node *list, const char *name)
 {
-    gp_time most = { -1, -1, false };
+    gp_time most = GP_NO_TIME;
     for (int i = 0; list && i < list->n; i++) {
         double busy = strcmp(gp_node_text(list->item[i], "name"), name) ? -1 : part_of(list->item[i], "busy");
         if (busy > most.busy)
@@ -164,22 +170,17 @@ static const char *another_device(const reading *r, const gp_node *root)
 
 static void leave_out_device(reading *r, gp_measured *m)
 {
-    for (int i = 0; i < r->plan->nsegments; i++)
-        r->segment[i] = (gp_time){ -1, -1, false };
-    m->copy_in = m->copy_out = m->copy_peer = (gp_time){ -1, -1, false };
+    forget_times(r->segment, r->plan->nsegments);
+    m->copy_in = m->copy_out = m->copy_peer = GP_NO_TIME;
 }
 
 /* ---- all of it -------------------------------------------------------- */
 
-static void find_most(const reading *r, gp_measured *m)
+static double most_of(const gp_time *time, int n, double most)
 {
-    double most = m->copy_in.busy > m->copy_out.busy ? m->copy_in.busy : m->copy_out.busy;
-    most = m->copy_peer.busy > most ? m->copy_peer.busy : most;
-    for (int i = 0; i < r->plan->graph->nstages; i++)
-        most = r->stage[i].busy > most ? r->stage[i].busy : most;
-    for (int i = 0; i < r->plan->nsegments; i++)
-        most = r->segment[i].busy > most ? r->segment[i].busy : most;
-    m->most = most;
+    for (int i = 0; i < n; i++)
+        most = time[i].busy > most ? time[i].busy : most;
+    return most;
 }
 
 static void make_tables(reading *r)
@@ -190,12 +191,9 @@ static void make_tables(reading *r)
     r->stage = GP_NEW(a, gp_time, g->nstages);
     r->segment = GP_NEW(a, gp_time, r->plan->nsegments);
     r->held = GP_NEW(a, double, g->nbuffers);
-    for (int i = 0; i < g->nstages; i++) {
+    forget_times(r->stage, g->nstages), forget_times(r->segment, r->plan->nsegments);
+    for (int i = 0; i < g->nstages; i++)
         gp_table_put(&r->stages, g->stage[i].name, i);
-        r->stage[i] = (gp_time){ -1, -1, false };
-    }
-    for (int i = 0; i < r->plan->nsegments; i++)
-        r->segment[i] = (gp_time){ -1, -1, false };
     for (int i = 0; i < g->nbuffers; i++) {
         gp_table_put(&r->buffers, g->buffer[i].name, i);
         r->held[i] = -1;
@@ -234,7 +232,8 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
         m->verdict = gp_format(a, "measured on %s, while this plan is for %s: %s", elsewhere,
                                planned_for(p), m->verdict);
     } else {
-        find_most(&r, m);
+        const gp_time copies[] = { m->copy_in, m->copy_out, m->copy_peer };
+        m->most = most_of(r.stage, p->graph->nstages, most_of(r.segment, p->nsegments, most_of(copies, 3, -1)));
     }
     return m;
 }

@@ -10,6 +10,7 @@ typedef struct gp_time {
     double p50_us;             /* of one frame */
     bool estimate;             /* `busy` is: it was not measured */
 } gp_time;
+#define GP_NO_TIME ((gp_time){ -1, -1, false })
 
 typedef struct gp_measured {
     const gp_time *stage;      /* of each stage of the graph; those of a device: not known */

@@ -49,7 +49,7 @@ static int stage_node(build *b, int stage)
         what = gp_format(b->arena, "%s of the frame before", b->pic.graph->buffer[s->in[0]].name);
     else if (*gp_stage_note(s, does))
         what = gp_format(b->arena, "%s%s%s", what, *what ? ", " : "", does);
-    gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1, false };
+    gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : GP_NO_TIME;
     return new_node(b, (gp_pic_node){
         .kind = s->device ? GP_PIC_DEVICE : GP_PIC_HOST, .segment = b->segment[stage],
         .name = s->name, .what = what, .size = "", .busy = time.busy,
@@ -128,7 +128,7 @@ static void copy_task(build *b, const gp_task *t)
     char size[24], note[64];
     const char *way = t->op == GP_TASK_COPY_IN ? "copy in" : t->op == GP_TASK_COPY_PEER ? "peer copy" : "copy out";
     const gp_measured *m = b->pic.measured;
-    gp_time time = !m ? (gp_time){ -1, -1, false }
+    gp_time time = !m ? GP_NO_TIME
         : t->op == GP_TASK_COPY_IN ? m->copy_in : t->op == GP_TASK_COPY_PEER ? m->copy_peer : m->copy_out;
     gp_size_text(gp_copy_bytes(b->pic.plan, t), size);
     int node = new_node(b, (gp_pic_node){

@@ -1,4 +1,4 @@
-/* print.c - gp_pipeline_print_plan. */
+/* print.c - gp_pipeline_print_plan, and drawings. */
 #include <string.h>
 #include "api/forms.h"
 #include "base/c_locale.h"
@@ -15,17 +15,13 @@ static void json(FILE *f, const void *plan)
     gp_dump_plan(f, plan, GP_DUMP_JSON);
 }
 
-static bool draw(FILE *to, const gp_plan *plan, const char *report, gp_errs *errs)
+bool gp_draw(FILE *f, const gp_plan *p, const gp_drawing *as, gp_errs *errs)
 {
-    gp_arena a = { 0 };
-    GP_IF_OOM(&a) {
-        gp_arena_free(&a);
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    }
-    const gp_measured *m = report ? gp_measured_read(&a, plan, report, strlen(report), "report", errs) : NULL;
-    bool ok = (m || !report) && gp_dump_svg(to, plan->graph, plan, m, errs);
-    gp_arena_free(&a);
-    return ok;
+    GP_ARENA(a);
+    GP_IF_OOM(&a)
+        return gp_no_memory(errs);
+    const gp_measured *m = as->report ? gp_measured_read(&a, p, as->report, as->len, as->file, errs) : NULL;
+    return (m || !as->report) && (as->dot ? gp_dump_dot : gp_dump_svg)(f, p->graph, as->graph ? NULL : p, m, errs);
 }
 
 bool gp_pipeline_print_plan(const gp_pipeline *p, gp_plan_form form, const char *report, FILE *to, gp_errs *errs)
@@ -33,7 +29,7 @@ bool gp_pipeline_print_plan(const gp_pipeline *p, gp_plan_form form, const char 
     GP_C_LOCALE;
     const gp_plan *plan = gp_pipeline_plan(p);
     if (form == GP_PLAN_SVG)
-        return draw(to, plan, report, errs);
+        return gp_draw(to, plan, &(gp_drawing){ .report = report, .len = report ? strlen(report) : 0, .file = "report" }, errs);
     return gp_print_plain(to, form == GP_PLAN_JSON ? json : text, plan)
-        || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        || gp_no_memory(errs);
 }

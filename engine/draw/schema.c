@@ -17,28 +17,24 @@ static const struct { const char *name, *schema; } forms[] = {
     { "texts", "{\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/text\"}}" },
     { "device", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/texts\"}]}" },
     { "in", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/texts\"}, {\"type\": "
-            "\"object\", "
-            "\"additionalProperties\": {\"$ref\": \"#/definitions/text\"}}]}" },
+            "\"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/text\"}}]}" },
     { "out", "{\"$ref\": \"#/definitions/in\"}" },
     { "max_dropped", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0}, {\"$ref\": "
                      "\"#/definitions/expression\"}]}" },
     { "window", "{\"type\": \"object\", \"additionalProperties\": {\"anyOf\": [{\"type\": \"integer\", \"minimum\": "
-                "1}, "
-                "{\"$ref\": \"#/definitions/expression\"}, {\"type\": \"object\", \"additionalProperties\": false, "
-                "\"required\": [\"frames\"], \"properties\": {\"frames\": {\"anyOf\": [{\"type\": \"integer\", "
-                "\"minimum\": 1}, "
-                "{\"$ref\": \"#/definitions/expression\"}]}, \"partial\": {\"enum\": [\"keep\", \"drop\"]}}}]}}" },
+                "1}, {\"$ref\": \"#/definitions/expression\"}, {\"type\": \"object\", \"additionalProperties\": "
+                "false, \"required\": [\"frames\"], \"properties\": {\"frames\": {\"anyOf\": [{\"type\": "
+                "\"integer\", \"minimum\": 1}, {\"$ref\": \"#/definitions/expression\"}]}, \"partial\": {\"enum\": "
+                "[\"keep\", \"drop\"]}}}]}}" },
     { "size", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1}, {\"type\": \"string\", \"minLength\": 1}]}" },
     { "shape", "{\"anyOf\": [{\"$ref\": \"#/definitions/size\"}, {\"type\": \"array\", \"minItems\": 1, "
-               "\"maxItems\": 8, "
-               "\"items\": {\"$ref\": \"#/definitions/size\"}}]}" },
+               "\"maxItems\": 8, \"items\": {\"$ref\": \"#/definitions/size\"}}]}" },
     { "numbers", "{\"type\": \"array\", \"minItems\": 1, \"items\": {\"anyOf\": [{\"type\": \"number\"}, {\"$ref\": "
                  "\"#/definitions/expression\"}, {\"$ref\": \"#/definitions/numbers\"}]}}" },
     { "const", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/numbers\"}]}" },
     { "metadata", "{\"$ref\": \"#/definitions/texts\"}" },
     { "vars", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"type\": [\"string\", \"number\", "
-              "\"boolean\", "
-              "\"null\"]}}" },
+              "\"boolean\", \"null\"]}}" },
     { "buffers", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"anyOf\": [{\"type\": \"null\"}, "
                  "{\"$ref\": \"#/definitions/buffer\"}]}}" },
     { "stages", "{\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/stage\"}}" },

@@ -207,7 +207,7 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         r->overlap = gp_report_overlap(r);
         report = r;
     } else {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        gp_no_memory(errs);
     }
     gp_pipeline_unlock_run(p);
     a->oom = NULL;

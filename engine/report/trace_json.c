@@ -390,45 +390,39 @@ void gp_trace_end(gp_json *j, const char *pipeline, int ranks, double from_s, do
         gp_json_put(j, "from_s: %g, to_s: %g}}", from_s, to_s);
 }
 
-/* `around`: all of a trace, of one process. */
-static bool write_trace(const gp_run *run, const gp_trace_part *part, bool around, size_t most, FILE *f, gp_errs *errs)
+/* `part` NULL: all of a trace, of one process. */
+static bool write_trace(const gp_run *run, const gp_trace_part *part, size_t most, FILE *f, gp_errs *errs)
 {
     gp_trace_part alone = { .ranks = 1, .zero = run ? run->start_ns : 0 };
     kept x = { .run = run, .part = part ? part : &alone };
     if (!run || !run->ready || !run->trace)
-        return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
-                       "there is nothing to show: no frame was begun");
+        return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "there is nothing to show: no frame was begun");
     int64_t end = run->end_ns ? run->end_ns : gp_now_ns();
-    gp_json j = { .f = f, .level = around ? 0 : 2 };
+    gp_json j = { .f = f, .level = part ? 2 : 0 };
     bool ok = copy_tracks(&x) && find_stretches(&x) && find_start(&x, end, run->options.trace_ns, most);
-    if (ok) {
-        if (around)
-            gp_trace_begin(&j);
-        if ((ok = add_tracks(&j, &x))) {
-            add_arrows(&j, &x);
-            ok = add_counters(&j, &x);
-        }
-        int64_t from = x.from > run->start_ns ? x.from : run->start_ns;
-        if (around)
-            gp_trace_end(&j, run->graph->name, 1, (double)(from - run->start_ns) * 1e-9,
-                         (double)(end - run->start_ns) * 1e-9);
+    if (ok && !part)
+        gp_trace_begin(&j);
+    if (ok && (ok = add_tracks(&j, &x))) {
+        add_arrows(&j, &x);
+        ok = add_counters(&j, &x);
     }
+    int64_t from = x.from > run->start_ns ? x.from : run->start_ns;
+    if (ok && !part)
+        gp_trace_end(&j, run->graph->name, 1, (double)(from - run->start_ns) * 1e-9, (double)(end - run->start_ns) * 1e-9);
     for (int i = 0; x.track && i < run->trace->ntracks; i++)
         free(x.track[i].event);
     free(x.track), free(x.slice), free(x.stretch_of), free(x.stretch);
-    return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-}
-
-bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
-{
-    bool ok = write_trace(gp_pipeline_lock_run(p), NULL, true, most, f, errs);
-    gp_pipeline_unlock_run(p);
-    return ok;
+    return ok || gp_no_memory(errs);
 }
 
 bool gp_trace_events(const gp_pipeline *p, const gp_trace_part *part, size_t most, FILE *f, gp_errs *errs)
 {
-    bool ok = write_trace(gp_pipeline_lock_run(p), part, false, most, f, errs);
+    bool ok = write_trace(gp_pipeline_lock_run(p), part, most, f, errs);
     gp_pipeline_unlock_run(p);
     return ok;
+}
+
+bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
+{
+    return gp_trace_events(p, NULL, most, f, errs);
 }

@@ -20,7 +20,7 @@
  *             other one for frames, and the buffer is not yet so deep that more would be no help
  *
  * Every edit can help, so that applying one after the other comes to an end. Pure. The edits are
- * in verdict_edit.c, the rule of the cores in verdict_cores.c; what `--set` would refuse is never
+ * in verdict_edit.c, the rule of the cores in verdict_cores.c, that of turns in verdict_thread.c; what `--set` would refuse is never
  * an edit. */
 #include <ctype.h>
 #include <inttypes.h>
@@ -37,7 +37,6 @@ static const double BUSY = 0.85;       /* hardly ever without work */
 static const double SELDOM = 0.05;     /* who waits so little always has a frame and room */
 static const double MOSTLY = 0.5;      /* who works less is held up by what was not measured */
 static const double LATE = 0.9;        /* who ended before has no part in the rest of the run */
-static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
 enum { ENOUGH_TIMES = 3 };             /* so many slots for each frame that can be worked on */
@@ -53,9 +52,6 @@ void gp_verdict_say(gp_judging *j, const char *fmt, ...)
     vsnprintf(text + n, sizeof j->r->verdict.text - n, fmt, args);
     va_end(args);
 }
-
-#define say gp_verdict_say
-#define percent gp_verdict_percent
 
 /* ---- the rules -------------------------------------------------------- */
 
@@ -141,9 +137,7 @@ static bool is_paced(gp_judging *j)
         return true;
     }
     if (gp_shares_thread(j, best)) {
-        say(j, "bound by the thread of the program that pushes and pulls, which has no frame and asks for none (%d %% of the "
-            "time", percent(gp_part_of_run(j, gp_idle(j, best))));
-        gp_say_machine(j, "): what it does meanwhile has to be faster, or to be done by another thread");
+        gp_blame_thread(j, best);
         return true;
     }
     say(j, "bound by %s '%.60s', which ", s->nin ? "stage" : "source", p->name);
@@ -157,47 +151,6 @@ static bool is_paced(gp_judging *j)
         gp_try_unpaced(j, p);
     else
         say(j, ": %s to be faster", s->nin ? "that has" : "what feeds it has");
-    return true;
-}
-
-/* What the only thread of the program that pushes and pulls does with its time. */
-static void follow_thread(gp_judging *j)
-{
-    int64_t left = j->r->wall_ns;
-    for (int i = 0; i < j->r->nactors; i++) {
-        const gp_actor_report *p = &j->r->actor[i];
-        if (!gp_shares_thread(j, i))
-            continue;
-        j->asks_ns += p->wait_in_ns + p->wait_out_ns;
-        left -= p->busy_ns - p->idle_ns;
-    }
-    left -= j->asks_ns;
-    j->away_ns = left > 0 ? left : 0;
-}
-
-/* It pushes a frame, and waits until that comes out: in the mean there is no more than one on its way (Little's law). */
-static bool takes_turns(gp_judging *j)
-{
-    static const double ONE = 1.05;
-    int in = -1, out = -1;
-    for (int i = 0; i < j->r->nactors; i++) {
-        const gp_actor_report *p = &j->r->actor[i];
-        bool shares = gp_shares_thread(j, i), source = shares && !j->g->stage[p->stage].nin;
-        if (source)
-            in = i;
-        else if (shares && (out < 0 || p->wait_in_ns > j->r->actor[out].wait_in_ns))
-            out = i;
-    }
-    if (in < 0 || out < 0 || !j->r->latency.n)
-        return false;
-    double age = (double)j->r->latency.sum / (double)j->r->latency.n;
-    double part = gp_part_of_run(j, j->r->actor[out].wait_in_ns);
-    if (part < HELD_UP || j->asks_ns < j->away_ns || age * (double)j->r->actor[in].frames > ONE * (double)j->r->wall_ns)
-        return false;
-    gp_verdict_found(j, GP_BOUND_RATE, out);
-    say(j, "bound by the program, which pushes a frame into '%.60s' and waits until it comes out of '%.60s' (%d %% of the time",
-        j->r->actor[in].name, j->r->actor[out].name, percent(part));
-    gp_say_machine(j, "): push several before the first is pulled, or pull on another thread");
     return true;
 }
 
@@ -304,11 +257,13 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     }
 }
 
-/* The copy to or from device `on` that moves most bytes of a buffer, and that buffer; NULL: there is none. */
-static const gp_task *largest_copied(const gp_judging *j, gp_task_kind way, int on, const gp_buffer **buffer)
+/* The copy to or from device `on` that moves most bytes of a buffer, and that buffer, which is said; NULL: there is
+ * none. */
+static const gp_task *say_largest(gp_judging *j, gp_task_kind way, int on, const gp_buffer **buffer)
 {
     const gp_task *best = NULL;
     double most = 0;
+    char type[128];
     for (int i = 0; i < j->plan->ntasks; i++) {
         const gp_task *t = &j->plan->task[i];
         gp_place place = t->segment >= 0 ? j->plan->segment[t->segment].place : (gp_place){ .index = -1 };
@@ -319,15 +274,24 @@ static const gp_task *largest_copied(const gp_judging *j, gp_task_kind way, int 
                 most = bytes, best = t, *buffer = &j->g->buffer[b];
         }
     }
+    if (best)
+        say(j, ". Most of it is buffer '%.60s', %s", (*buffer)->name, gp_type_text(&(*buffer)->type, type));
     return best;
 }
 
-/* " on cuda:1", where there are several: all that the segment is on. */
-static void say_place(gp_judging *j, const gp_actor_report *p)
+/* "bound by the kernels of 'clean' on cuda:1", which of several devices it is on: all that the segment is on. */
+static void say_bound(gp_judging *j, const char *what, const gp_actor_report *p, const char *does)
 {
     char place[24];
+    say(j, "bound by the %s '%.60s'%s", what, p->name, does);
     if (j->g->ndevices > 1)
         say(j, " on %s", gp_place_text(j->plan, j->plan->segment[p->segment].place, place));
+}
+
+static void say_reduce(gp_judging *j, const gp_buffer *b)
+{
+    say(j, gp_dtype_size(b->type.dtype) > 1 ? ": cast it to a smaller type, or reduce it, before it is copied"
+                                            : ": reduce it before it is copied");
 }
 
 /* Less than half of what copies reach alone: they are too small. */
@@ -341,8 +305,7 @@ static void blame_copies(gp_judging *j, gp_candidate c)
     const gp_engine_report *e = &j->r->engine[c.bound - GP_BOUND_COPY_IN];
     const gp_actor_report *p = &j->r->actor[c.actor];
     bool in = c.bound == GP_BOUND_COPY_IN;
-    say(j, "bound by the %s of '%.60s'", gp_bound_name(c.bound), p->name);
-    say_place(j, p);
+    say_bound(j, in ? "copy in of" : "copy out of", p, "");
     say(j, " (%s%d %% busy, %.3g", e->measured ? "" : "~", percent(c.part), (double)e->bytes / (double)j->r->wall_ns);
     if (e->limit > 0)
         say(j, " of %.3g", e->limit / 1e9);
@@ -350,15 +313,13 @@ static void blame_copies(gp_judging *j, gp_candidate c)
     if (is_slow(j, e) && gp_try_batch(j, p))
         return;
     const gp_buffer *buffer;
-    char type[128];
-    if (!largest_copied(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT, e->on, &buffer))
+    if (!say_largest(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT, e->on, &buffer))
         return;
-    say(j, ". Most of it is buffer '%.60s', %s: ", buffer->name, gp_type_text(&buffer->type, type));
-    if (gp_dtype_size(buffer->type.dtype) > 1)
-        say(j, in ? "send it in a smaller type, and cast it on the device"
-                  : "cast it to a smaller type, or reduce it, before it is copied");
+    if (!in)
+        say_reduce(j, buffer);
     else
-        say(j, in ? "send less of it" : "reduce it before it is copied");
+        say(j, gp_dtype_size(buffer->type.dtype) > 1 ? ": send it in a smaller type, and cast it on the device"
+                                                     : ": send less of it");
 }
 
 /* The first stage of the copy's segment that reads what it brings. */
@@ -383,8 +344,7 @@ static void try_beside(gp_judging *j, const gp_task *copy, const gp_buffer *b)
     gp_place from = j->plan->ring[copy->in[0]].place;
     bool one = from.lanes == 1, held = gp_stage_in_order(st) || st->regroups || st->cycle;
     if (!one && (held || st->placed < 0)) {
-        say(j, gp_dtype_size(b->type.dtype) > 1 ? ": cast it to a smaller type, or reduce it, before it is copied"
-                                                : ": reduce it before it is copied");
+        say_reduce(j, b);
         return;
     }
     say(j, ": place '%.60s' beside '%.60s'", st->name, b->name);
@@ -406,16 +366,12 @@ static void blame_peers(gp_judging *j, gp_candidate c)
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COPY_PEER];
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_buffer *buffer;
-    const gp_task *copy = largest_copied(j, GP_TASK_COPY_PEER, e->on, &buffer);
-    char type[128];
-    say(j, "bound by the peer copies of '%.60s'", p->name);
-    say_place(j, p);
+    say_bound(j, "peer copies of", p, "");
     say(j, " (%s%d %% busy, %.3g GB/s)", e->measured ? "" : "~", percent(c.part),
         (double)e->bytes / (double)j->r->wall_ns);
-    if (!copy)
-        return;
-    say(j, ". Most of it is buffer '%.60s', %s", buffer->name, gp_type_text(&buffer->type, type));
-    try_beside(j, copy, buffer);
+    const gp_task *copy = say_largest(j, GP_TASK_COPY_PEER, e->on, &buffer);
+    if (copy)
+        try_beside(j, copy, buffer);
 }
 
 /* The direction in which kernels move most of what the link to the host can, as a part of that: they read and write the
@@ -446,20 +402,16 @@ static bool blame_link(gp_judging *j, gp_candidate c)
     const gp_engine_report *link = busiest_link(j, e->on, &part);
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_buffer *buffer;
-    char type[128];
     if (!link || part < SLOW || has_one_stream(&j->plan->segment[p->segment]))
         return false;
     bool in = !strcmp(link->name, gp_bound_name(GP_BOUND_COPY_IN));
-    say(j, "bound by the link to the host, over which the kernels of '%.60s' %s", p->name,
-        in ? "read its memory" : "write its memory");
-    say_place(j, p);
+    say_bound(j, "link to the host, over which the kernels of", p, in ? " read its memory" : " write its memory");
     say(j, " (");
     if (e->measured)
         say(j, "compute %d %% busy, ", percent(c.part));
     say(j, "%.3g of %.3g GB/s)", part * link->limit / 1e9, link->limit / 1e9);
-    if (largest_copied(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT, e->on, &buffer))
-        say(j, ". Most of it is buffer '%.60s', %s: use a smaller type, or less of it", buffer->name,
-            gp_type_text(&buffer->type, type));
+    if (say_largest(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT, e->on, &buffer))
+        say(j, ": use a smaller type, or less of it");
     return true;
 }
 
@@ -470,8 +422,7 @@ static void blame_kernels(gp_judging *j, gp_candidate c)
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
-    say(j, "bound by the kernels of '%.60s'", p->name);
-    say_place(j, p);
+    say_bound(j, "kernels of", p, "");
     if (e->measured)
         say(j, " (compute %d %% busy)", percent(c.part));
     else
@@ -560,7 +511,7 @@ static bool must_be_kernels(gp_judging *j)
         return false;
     const gp_actor_report *p = &j->r->actor[i];
     if (j->plan->segment[p->segment].streams < OVERLAPPED
-        || gp_part_of_run(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP || is_held_up(j, i))
+        || gp_part_of_run(j, p->wait_out_ns + p->wait_stream_ns) < 2 * GP_HELD_UP || is_held_up(j, i))
         return false;
     blame(j, (gp_candidate){ GP_BOUND_COMPUTE, i, 0 });
     return true;
@@ -577,7 +528,7 @@ static bool are_streams_few(gp_judging *j)
     int best = -1;
     for (int i = 0; i < j->r->nactors; i++) {
         const gp_actor_report *p = &j->r->actor[i];
-        if (p->segment >= 0 && gp_part_of_run(j, p->wait_stream_ns) >= HELD_UP
+        if (p->segment >= 0 && gp_part_of_run(j, p->wait_stream_ns) >= GP_HELD_UP
             && may_have_streams(j, &j->plan->segment[p->segment])
             && (best < 0 || p->wait_stream_ns > j->r->actor[best].wait_stream_ns))
             best = i;
@@ -697,20 +648,16 @@ static bool is_shallow(gp_judging *j)
 
 static void give_up(gp_judging *j)
 {
-    gp_candidate c = gp_busiest(j, -1);
-    say(j, "nothing stands out as what bounds it");
-    if (c.actor < 0)
-        return;
     char text[96];
-    busiest_text(j, c, text, sizeof text);
-    say(j, ": the busiest is %s", text);
+    busiest_text(j, gp_busiest(j, -1), text, sizeof text);
+    say(j, "nothing stands out as what bounds it%s%s", *text ? ": the busiest is " : "", text);
 }
 
 static void find_bound(gp_judging *j)
 {
     gp_report *r = j->r;
-    follow_thread(j);
-    if (takes_turns(j) || is_paced(j)) /* others do not hold it back */
+    gp_follow_thread(j);
+    if (gp_takes_turns(j) || is_paced(j)) /* others do not hold it back */
         return;
     gp_say_crowd(j);
     char *first = r->verdict.text + strlen(r->verdict.text);

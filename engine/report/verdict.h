@@ -24,6 +24,9 @@ typedef struct gp_candidate { gp_bound bound; int actor; double part; } gp_candi
 
 /* Adds to the text. */
 void gp_verdict_say(gp_judging *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static const double GP_HELD_UP = 0.25;         /* who waits so much of the run is held up: that is no accident */
+#define say gp_verdict_say             /* here, as all say and many say how much */
+#define percent gp_verdict_percent
 /* What bounds the run, and whose it is. */
 void gp_verdict_found(gp_judging *j, gp_bound bound, int actor);
 
@@ -38,6 +41,17 @@ void gp_say_others(gp_judging *j);
 void gp_say_machine(gp_judging *j, const char *end);
 bool gp_are_cores_busy(gp_judging *j);     /* the rule */
 
+/* ---- verdict_thread.c ------------------------------------------------- */
+
+/* Are its frames those of the only thread of the program? */
+bool gp_shares_thread(const gp_judging *j, int actor);
+/* gp_actor_report.idle_ns, without what such a thread does elsewhere. */
+int64_t gp_idle(const gp_judging *j, int actor);
+void gp_follow_thread(gp_judging *j);      /* sets asks_ns and away_ns */
+/* The rule: it pushes a frame, and waits until that comes out. */
+bool gp_takes_turns(gp_judging *j);
+void gp_blame_thread(gp_judging *j, int actor);        /* it has no frame, and asks for none */
+
 /* ---- verdict_busy.c --------------------------------------------------- */
 
 double gp_part_of_run(const gp_judging *j, int64_t ns);               /* of the run */
@@ -47,10 +61,6 @@ int gp_least_depth(const gp_judging *j, int actor);    /* the least depth of its
 int gp_workers_able(const gp_judging *j, int actor);
 /* Launches on the CPU: threads that have a kernel to run and never sleep, the mean. */
 double gp_kernels_of(const gp_judging *j, const gp_actor_report *p);
-/* Are its frames those of the only thread of the program? */
-bool gp_shares_thread(const gp_judging *j, int actor);
-/* gp_actor_report.idle_ns, without what such a thread does elsewhere. */
-int64_t gp_idle(const gp_judging *j, int actor);
 /* The cores that an actor keeps busy, or would. */
 double gp_cores_of(const gp_judging *j, const gp_actor_report *p);
 double gp_cores_used(const gp_judging *j);

@@ -24,7 +24,6 @@ int gp_least_depth(const gp_judging *j, int actor)
     return least;
 }
 
-/* The workers that can have a frame. */
 int gp_workers_able(const gp_judging *j, int actor)
 {
     int depth = gp_least_depth(j, actor), workers = j->r->actor[actor].workers;
@@ -38,13 +37,11 @@ static double in_flight(const gp_judging *j, const gp_actor_report *p)
     return gp_part_of_run(j, p->time.sum);
 }
 
-/* Launches on the CPU: threads that have a kernel to run and never sleep, the mean. */
 double gp_kernels_of(const gp_judging *j, const gp_actor_report *p)
 {
     return p->segment >= 0 && j->plan->unified ? in_flight(j, p) : 0;
 }
 
-/* The cores that an actor keeps busy. */
 double gp_cores_of(const gp_judging *j, const gp_actor_report *p)
 {
     return gp_part_of_run(j, p->busy_ns - p->idle_ns) + gp_kernels_of(j, p);
@@ -66,20 +63,7 @@ double gp_cores_free(const gp_judging *j)
     return left > 0 ? left : 0;
 }
 
-bool gp_shares_thread(const gp_judging *j, int actor)
-{
-    int stage = j->r->actor[actor].stage;
-    return j->r->one_thread && stage >= 0 && j->g->stage[stage].kind->on_loan;
-}
-
-int64_t gp_idle(const gp_judging *j, int actor)
-{
-    const gp_actor_report *p = &j->r->actor[actor];
-    return gp_shares_thread(j, actor) && j->away_ns < p->idle_ns ? j->away_ns : p->idle_ns;
-}
-
-/* The part of the run that each worker who can have a frame waits: for others, or as a
- * source for its time. The rest is its own: work, and handing over frames. */
+/* The rest is its own: work, and handing over frames. */
 double gp_waiting(const gp_judging *j, int actor)
 {
     const gp_actor_report *p = &j->r->actor[actor];
@@ -88,7 +72,6 @@ double gp_waiting(const gp_judging *j, int actor)
             + gp_part_of_run(j, p->wait_stream_ns) + gp_part_of_run(j, gp_idle(j, actor)) - others) / n;
 }
 
-/* What an actor's own threads do. */
 gp_candidate gp_working(const gp_judging *j, int actor)
 {
     const gp_actor_report *p = &j->r->actor[actor];

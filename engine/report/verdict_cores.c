@@ -8,9 +8,6 @@ static const double SOME = 0.1;        /* of the cores: what others use is worth
 static const double MOST = 0.5;        /* and if it is more than that, the first one */
 static const double AWAKE = 0.5;       /* of what seems busy: it computes, and does not sleep */
 
-#define say gp_verdict_say
-#define percent gp_verdict_percent
-
 /* ---- words ------------------------------------------------------------ */
 
 /* Others may be ranks of the same run, without which it is another one. */
@@ -30,7 +27,6 @@ static void say_used_by_others(gp_judging *j)
         j->r->cpus, gp_plural(j->r->cpus));
 }
 
-/* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
 void gp_say_others(gp_judging *j)
 {
     if (j->r->others < SOME * j->r->cpus || j->crowd_said)
@@ -39,7 +35,6 @@ void gp_say_others(gp_judging *j)
     say_used_by_others(j);
 }
 
-/* What comes before all else where others had most of the cores: no edit helps as much. */
 void gp_say_crowd(gp_judging *j)
 {
     if (!is_crowded(j))
@@ -49,7 +44,6 @@ void gp_say_crowd(gp_judging *j)
     j->crowd_said = true;
 }
 
-/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
 void gp_say_machine(gp_judging *j, const char *end)
 {
     const char *device = NULL;

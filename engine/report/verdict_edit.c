@@ -5,8 +5,6 @@
 #include "compile/firing.h"
 #include "report/verdict.h"
 
-#define say gp_verdict_say
-
 void gp_try_word(gp_judging *j, const char *group, const char *name, const char *key,
                  const char *value)
 {
