@@ -346,22 +346,22 @@ seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
 check("top: lines", any(any(l.startswith("> clean ") for l in s) for s in seen), seen[-1:])
 check("top: exit", rc == 130, rc)
 is_clean("top", screen, seen)
-t = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE)
-first = json.loads(t.stdout.readline())
+t = spawn("top", "--json", sock(p.pid), stdout=open(path("objects"), "w"))     # which takes all, however late it is read
+until(lambda: "\n" in open(path("objects")).read())
+first = json.loads(open(path("objects")).readline())
 check("top: JSON", valid(first) and not first["ended"] and first["done"] > 0, first)
 gone = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 gone.stdout.readline()
 gone.stdout.close()
-said = gone.stderr.read()
-gone.wait(timeout=60)
+said = gone.communicate(timeout=60)[1]
 check("top: nobody reads it", gone.returncode == -signal.SIGPIPE and not said, (gone.returncode, said))
 t2 = spawn("top", sock(p.pid), stdout=open(path("plain"), "w"))
 until(lambda: "> clean" in open(path("plain")).read())
 err, rc = stop(p)
 check("top: the run", rc == 130 and " 0 cancelled" in err, err)
 check("top: the socket goes", not os.path.exists(sock(p.pid)))
-rest, _ = t.communicate(timeout=60)
-check("top: the last object", json.loads(rest.splitlines()[-1])["ended"] and t.returncode == 0)
+t.wait(timeout=60)
+check("top: the last object", json.loads(open(path("objects")).read().splitlines()[-1])["ended"] and t.returncode == 0)
 t2.wait(timeout=60)
 rest = open(path("plain")).read()
 check("top: not a terminal", "\x1b" not in rest and "> clean" in rest and t2.returncode == 0, rest)
@@ -410,6 +410,8 @@ for sig in (signal.SIGINT, signal.SIGTERM):
     p = start(waits, "--report", path("parts/r.json"), cwd=path("."))
     until(lambda: os.path.exists(path("child")) and open(path("child")).read().endswith("\n"))
     child = int(open(path("child")).read())
+    check(f"{sig.name}: the frames before are written",
+          until(lambda: any(os.path.getsize(path("parts/" + n)) == 128 + 12 * 4 for n in os.listdir(path("parts")))))
     p.send_signal(sig)
     while "again: stop at once" not in p.stderr.readline() and p.poll() is None:
         pass
@@ -517,9 +519,8 @@ objects = {o["pid"]: o for o in map(json.loads, j.stdout.splitlines())}
 check("top: of two, as JSON", j.returncode == 0 and valid(objects[one.pid]) and objects[one.pid]["pipeline"] == endless
       and objects[two.pid]["pipeline"] == calm, j)
 one.send_signal(signal.SIGSTOP)
-while any(open(f"{task}/stat").read().rsplit(")", 1)[1].split()[0] != "T" for task in glob.glob(f"/proc/{one.pid}/task/*")):
-    time.sleep(0.01)                   # a thread may go on for a moment
-p = top_of_all()
+until(lambda: all(open(f"{task}/stat").read().rsplit(")", 1)[1].split()[0] == "T" for task in glob.glob(f"/proc/{one.pid}/task/*")))
+p = top_of_all()                       # a thread may have gone on for a moment
 for asks in (["top", str(one.pid)], ["set", str(one.pid), "depth=3"]):
     a = subprocess.run([gpipe, *asks], env=env, capture_output=True, text=True, timeout=60)
     check(f"{asks[0]}: a run that is stopped", a.returncode == 2
