@@ -935,8 +935,10 @@ expect 'bench: keeps files' 0 '' "${quick[@]}" "$tmp/files.yaml"
 [ "$(cat "$tmp/made/there.npy")" = mine ] && [ "$(ls -A "$tmp/made")" = there.npy ] \
     && ! find "$tmp" -name '.bench.gpipe-*' | grep -q . && ok || bad 'bench changed or left files'
 "$GPIPE" bench -q --max-time 1h --device cpu "$tmp/files.yaml" >/dev/null 2>&1 &
-until find "$tmp/made" -path '*/.bench.gpipe-*/*' | grep -q .; do sleep 0.01; done
-kill -KILL $!; wait $! 2>/dev/null
+pid=$!
+measures() { find "$tmp/made" -path '*/.bench.gpipe-*/*' | grep -q .; }
+until_ $pid measures
+kill -KILL $pid; wait $pid 2>/dev/null
 [ -n "$(find "$tmp/made" -name '.bench.gpipe-*')" ] && "$GPIPE" bench -q --max-time 1ms --device cpu "$tmp/files.yaml" >/dev/null \
     && [ "$(ls -A "$tmp/made")" = there.npy ] && ok || bad 'what a killed bench left'
 if [ -w /dev/shm ]; then           # which has files, unlike the rest of /dev
