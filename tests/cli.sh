@@ -739,7 +739,7 @@ until_() {
 }
 # frames move in process $1; it listens to SIGINT; its stderr has more than $1 bytes
 runs() {
-    [ -S "$tmp/gpipe/$1.sock" ] && timeout 60 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
+    [ -S "$tmp/gpipe/$1.sock" ] && timeout 5 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
 }
 # ... its script is at its fourth frame, all before are out, and there is no room for more
 hangs() { timeout 5 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"in": 6, "done": 3,'; }
