@@ -8,7 +8,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"
 def find():
     """The program; None where there is none that starts."""
     for program in filter(None, map(shutil.which, NAMES)):
-        said = subprocess.run([program, "--version"], capture_output=True, text=True)
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
         if said.returncode == 0 and "Chrom" in said.stdout:
             return program
     return None

@@ -3,6 +3,7 @@
 # and every YAML that the project shows. GPIPE is the binary. Prints a total.
 set -u
 cd "$(dirname "$0")/.."
+. tests/limit.sh
 : "${GPIPE:=$PWD/gpipe}"
 tmp=$(mktemp -d)
 # a child that a signal ends before it has become another program has the trap, too
@@ -730,17 +731,18 @@ grep -q '^   11 |           if (i < n) out\[i\] = BY \* inn' "$tmp/stderr" && ok
 
 # until_ PID COMMAND...: waits until the command succeeds or the process is gone, a minute at most
 until_() {
-    local pid=$1; shift
-    for _ in $(seq 600); do
+    local pid=$1 end=$((SECONDS + 60)); shift
+    while [ $SECONDS -lt $end ]; do
         if ! kill -0 "$pid" 2>/dev/null || "$@"; then return; fi
         sleep 0.1
     done
 }
 # frames move in process $1; it listens to SIGINT; its stderr has more than $1 bytes
 runs() {
-    [ -S "$tmp/gpipe/$1.sock" ] && timeout 60 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
+    [ -S "$tmp/gpipe/$1.sock" ] && timeout 5 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
 }
-hangs() { timeout 60 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"name": "forever", "frames": 3'; }
+# ... its script is at its fourth frame, all before are out, and there is no room for more
+hangs() { timeout 5 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"in": 6, "done": 3,'; }
 listens() {                            # not what is still bash, which has these signals caught, too
     [ "$(readlink "/proc/$1/exe")" = "$(readlink -f "$GPIPE")" ] && [ $((0x$(awk '/SigCgt/ {print $2}' "/proc/$1/status" 2>/dev/null || echo 0) & 2)) -ne 0 ]
 }
@@ -751,9 +753,9 @@ signaled() {
     local file=$1; shift
     "$GPIPE" run "$file" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null &
     local pid=$! before
-    until_ $pid runs $pid
+    until_ $pid "$(grep -q forever "$file" && echo hangs || echo runs)" $pid
     for s in "$@"; do
-        if [ "$s" = HANGS ]; then until_ $pid hangs $pid; sleep 1.5; continue; fi
+        if [ "$s" = LONG ]; then sleep 1.5; continue; fi
         before=$(stat -c %s "$tmp/stderr")
         kill -"$s" $pid 2>/dev/null
         until_ $pid said "$before"
@@ -768,7 +770,7 @@ grep -qE ' in, .* out' "$tmp/stderr" && ok || bad 'one Ctrl-C: no account'
 rc=$(signaled "$tmp/slow.yaml" TERM); [ "$rc" = 143 ] && ok || bad "SIGTERM: $rc"
 rc=$(signaled "$tmp/loop.yaml" INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C twice with a loop: $rc"
 grep -qi 'not drained' "$tmp/stderr" && ok || bad 'Ctrl-C twice: does not say "not drained"'
-printf 'function process(f, x, y) while true do y[1] = x[1] end end\n' >"$tmp/loop.lua"
+printf 'function process(f, x, y) while f.index == 3 do y[1] = x[1] end end\n' >"$tmp/loop.lua"
 rc=$(signaled "$tmp/loop.yaml" INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C twice with a loop over views: $rc"
 grep -q 'error' "$tmp/stderr" && bad 'Ctrl-C twice: a loop over views is an error' || ok
 sed 's/stall_timeout: 500ms/stall_timeout: 0/' "$tmp/stuck.yaml" >"$tmp/patient.yaml"
@@ -827,7 +829,7 @@ kill -INT $pid; until_ $pid said 0; sleep 0.1; kill -INT $pid; wait $pid; rc=$?
 # who hangs is said: of one that comes back at the second signal, and of one that never does
 for by in loop.lua long.lua; do
     beside loop.yaml $by
-    rc=$(signaled "$tmp/parts.yaml" HANGS INT INT)
+    rc=$(signaled "$tmp/parts.yaml" LONG INT INT)
     [ "$rc" = 130 ] && grep -qE "parts.yaml:5:12: warning: stage 'forever' has been busy with frame 3 for [0-9.]+ s" "$tmp/stderr" \
         && ok || bad "who hangs: $by: exit $rc: $(cat "$tmp/stderr")"
     rm -f "$tmp"/parts/*
@@ -935,8 +937,10 @@ expect 'bench: keeps files' 0 '' "${quick[@]}" "$tmp/files.yaml"
 [ "$(cat "$tmp/made/there.npy")" = mine ] && [ "$(ls -A "$tmp/made")" = there.npy ] \
     && ! find "$tmp" -name '.bench.gpipe-*' | grep -q . && ok || bad 'bench changed or left files'
 "$GPIPE" bench -q --max-time 1h --device cpu "$tmp/files.yaml" >/dev/null 2>&1 &
-until find "$tmp/made" -path '*/.bench.gpipe-*/*' | grep -q .; do sleep 0.01; done
-kill -KILL $!; wait $! 2>/dev/null
+pid=$!
+measures() { find "$tmp/made" -path '*/.bench.gpipe-*/*' | grep -q .; }
+until_ $pid measures
+kill -KILL $pid; wait $pid 2>/dev/null
 [ -n "$(find "$tmp/made" -name '.bench.gpipe-*')" ] && "$GPIPE" bench -q --max-time 1ms --device cpu "$tmp/files.yaml" >/dev/null \
     && [ "$(ls -A "$tmp/made")" = there.npy ] && ok || bad 'what a killed bench left'
 if [ -w /dev/shm ]; then           # which has files, unlike the rest of /dev
@@ -1328,13 +1332,13 @@ echo 'depth: 8
 batch: 4
 buffers: {a: {dtype: f32, shape: [64]}}
 stages: [{use: generate, out: a, frames: 10, rate: 100}, {use: scale, a: 2}, {use: discard}]' >"$tmp/wait.yaml"
-expect 'batch_wait'      0 '10 frames in, 10 out' "$GPIPE" run --device cpu --set batch_wait=1s --report "$tmp/wait.json" "$tmp/wait.yaml"
+expect 'batch_wait'      0 '10 frames in, 10 out' "$GPIPE" run --device cpu --set batch_wait=100s --report "$tmp/wait.json" "$tmp/wait.yaml"
 python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); s = r["segments"][0]
 sys.exit(s["launches"] != 3 or s["wait_in_s"] < s["wait_stream_s"])' "$tmp/wait.json" && ok || bad 'batch_wait: the launches'
 
-# ... nor for frames that do not fit into the slots that are in use: it would wait 1 s for each few frames
+# ... nor for frames that do not fit into the slots that are in use: it would wait for each few frames
 sed '/^depth/d; /^batch/d; s/frames: 10, rate: 100/frames: 300/' "$tmp/wait.yaml" >"$tmp/wait-few.yaml"
-expect 'batch_wait, many slots' 0 '300 frames in, 300 out' timeout 20 "$GPIPE" run --device cpu --set batch_wait=1s "$tmp/wait-few.yaml"
+expect 'batch_wait, many slots' 0 '300 frames in, 300 out' "$GPIPE" run --device cpu --set batch_wait=100s "$tmp/wait-few.yaml"
 
 # launches are chosen: bytes are as they were; what cannot be is said, once, by a warning and in the report
 echo 'depth: 16
@@ -1345,8 +1349,8 @@ stages:
   - {use: scale, a: 2}
   - {use: write, path: out.raw, durable: none}' >"$tmp/late.yaml"
 "$GPIPE" run -q --device cpu "$tmp/late.yaml" && mv "$tmp/out.raw" "$tmp/plain.raw"
-expect 'latency: time enough' 0 '500 frames in, 500 out' "$GPIPE" run --device cpu --set latency=20s "$tmp/late.yaml"
-grep -q 'was not kept' "$tmp/stderr" && bad 'latency: 20 s are not enough' || ok
+expect 'latency: time enough' 0 '500 frames in, 500 out' "$GPIPE" run --device cpu --set latency=100s "$tmp/late.yaml"
+grep -q 'was not kept' "$tmp/stderr" && bad 'latency: 100 s are not enough' || ok
 cmp -s "$tmp/out.raw" "$tmp/plain.raw" && ok || bad 'latency: the bytes'
 expect 'latency: no time' 0 "latency=1us: warning: 'latency: 0.001ms' was not kept: 99 frames in 100 took up to " \
     "$GPIPE" run --device cpu --set latency=1us --report "$tmp/late.json" "$tmp/late.yaml"

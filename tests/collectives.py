@@ -41,7 +41,7 @@ def same(what, text, kinds, ns=(1, 2, 3, 4)):
                 continue
             to = f"{what}-{n}-{by}".replace(" ", "-")
             code, said = run(n, f"vars: {{to: {to}}}\n" + text.replace("BY", by))
-            check(f"{what}: {n} ranks: {by}", code == 0, said)
+            check(f"{what}: {n} ranks: {by}", code == 0, (code, said))
             made[by] = files(to)
         check(f"{what}: {n} ranks: the same bytes", made["mpi"] and all(m == made["mpi"] for m in made.values()),
               str({by: {k: len(v) for k, v in m.items()} for by, m in made.items()}))

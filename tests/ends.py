@@ -73,8 +73,8 @@ check("SIGHUP: exit", rc == 129, (rc, err))
 check("SIGHUP: drains", accounted(err) == frames("out") and '"outcome": "drained"' in read("hup.json"),
       (err, frames("out")))
 p = started()
-p.send_signal(signal.SIGHUP)
-p.send_signal(signal.SIGTERM)
+for sig in (signal.SIGSTOP, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):    # else it may be over before the second comes
+    p.send_signal(sig)
 err, rc = end(p, "SIGHUP, SIGTERM")
 check("SIGHUP, then SIGTERM", rc == 143, (rc, err))
 
@@ -180,9 +180,7 @@ def piped(*args, lines=1):
     p = spawn(*args, stdout=subprocess.PIPE, text=False)
     p.stdout.read(1)
     p.stdout.close()
-    err = p.stderr.read().decode()
-    p.wait()
-    return err, p.returncode
+    return p.communicate(timeout=60)[1].decode(), p.returncode
 
 
 OUT = "buffers: {a: {dtype: u8, shape: [65536]}}\nstages:\n  - {use: generate, out: a}\n" \

@@ -4,6 +4,7 @@
 # shared library and the command show: the symbols of the public headers and no others.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+. tests/limit.sh
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 passed=0 failed=0

@@ -222,7 +222,7 @@ def is_clean(name, screen, lines):
 
 WIDE = 400                             # so that the account at the end, with the longest verdict, is not wrapped
 has_left = lambda seen: [s for s in seen if any("left" in l for l in s)]
-seen, screen, rc = on_terminal_until(lambda seen: len(has_left(seen)) > 4, [*run, slow], cols=WIDE)
+seen, screen, rc = on_terminal_until(lambda seen: len(has_left(seen)) > 4, [*run, slow], cols=WIDE, NO_COLOR="")
 full = has_left(seen)
 check("lines: exit", rc == 0, rc)
 check("lines: drawn", len(full) > 4, seen[-1:])
@@ -235,7 +235,7 @@ for want in (r"^  generate +[\d.]+( k)? frames/s +[\d.]+ [kMG]?B/s$", r"^  twice
 check("lines: a script's print stays whole", "a word" in last, last)
 check("lines: gone at the end", not any("left" in l or "[" in l for l in screen.shown())
       and any("150 frames in, 150 out" in l for l in screen.shown()), screen.shown())
-check("lines: color", screen.colors > 0)
+check("lines: color, as NO_COLOR is empty", screen.colors > 0)
 
 sizes = [when(lambda l: "left" in l or "fram" in l, resize(24, 40)),
          when(lambda l: "frames" in l, resize(4, 60)),
@@ -244,7 +244,7 @@ sizes = [when(lambda l: "left" in l or "fram" in l, resize(24, 40)),
 few_rows = lambda seen: any(any("stages more" in l for l in s) for s in seen)
 seen, screen, rc = on_terminal_until(few_rows, [*run, slow], steps=sizes)
 check("resize: exit", rc == 0, rc)
-check("resize: few rows", few_rows(seen))
+check("resize: few rows, in color", few_rows(seen) and screen.colors > 0)
 dirty = [s for s in seen if sum("frames, " in l for l in s) > 1]
 check("resize: nothing twice", not dirty, dirty[:1])
 
@@ -257,8 +257,6 @@ for rows, cols in ((1, 1), (2, 3), (3, 12), (5, 30)):
     check(f"{rows} x {cols}: drawn", any(seen) == (cols > 1) and all(len(l) < cols for s in seen for l in s), seen)
 for name in os.listdir(path("gpipe")):                 # of those that were killed
     os.remove(path("gpipe/" + name))
-seen, screen, rc = on_terminal([*run, slow], NO_COLOR="")
-check("an empty NO_COLOR", screen.colors > 0)
 for term in ("dumb", ""):
     seen, screen, rc = on_terminal([*run, slow], cols=200, TERM=term)
     check(f"TERM={term}", rc == 0 and not screen.colors and not screen.unknown
@@ -283,11 +281,14 @@ is_clean("Ctrl-C", screen, seen[:-1])
 check("endless: no time left", not any("left" in l for s in seen for l in s))
 
 # == no terminal, JSON ==========================================================
-p = subprocess.run([gpipe, *run, slow], env=env, capture_output=True, text=True)
-said = [l for l in p.stderr.splitlines() if not l.startswith("gpipe: device:")]
+silent, p, left = (spawn(*run, *args, slow, stderr=subprocess.PIPE)
+                   for args in ([], ["-v", "--progress", "json"], ["--progress", "json"]))
+left.stderr.readline()
+left.stderr.close()
+said = [l for l in silent.communicate(timeout=60)[1].splitlines() if not l.startswith("gpipe: device:")]
 check("no terminal: silent", said[0] == "a word" and len(said) == 2, said)
-p = subprocess.run([gpipe, *run, "-v", "--progress", "json", slow], env=env, capture_output=True, text=True)
-objects = [o for o in map(json.loads, p.stderr.splitlines()) if "seconds" in o]
+objects = [o for o in map(json.loads, p.communicate(timeout=60)[1].splitlines()) if "seconds" in o]
+check("JSON: its reader goes", left.wait(timeout=60) == 0, left.returncode)
 
 
 def valid(o):
@@ -328,12 +329,6 @@ for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, fram
     p = subprocess.run([gpipe, "run", "--progress", "json", read], env=env, capture_output=True, text=True)
     check(f"JSON: how many frames, {more}", f'"done": {frames}, "frames": {frames},' in p.stderr, p.stderr)
 
-
-p = spawn(*run, "--progress", "json", slow, stderr=subprocess.PIPE)
-p.stderr.readline()
-p.stderr.close()
-check("JSON: its reader goes", p.wait(timeout=60) == 0, p.returncode)
-
 # == top ========================================================================
 p = start(endless)
 mode = os.stat(sock(p.pid)).st_mode & 0o777, os.stat(path("gpipe")).st_mode & 0o777
@@ -346,22 +341,22 @@ seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
 check("top: lines", any(any(l.startswith("> clean ") for l in s) for s in seen), seen[-1:])
 check("top: exit", rc == 130, rc)
 is_clean("top", screen, seen)
-t = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE)
-first = json.loads(t.stdout.readline())
+t = spawn("top", "--json", sock(p.pid), stdout=open(path("objects"), "w"))     # which takes all, however late it is read
+until(lambda: "\n" in open(path("objects")).read())
+first = json.loads(open(path("objects")).readline())
 check("top: JSON", valid(first) and not first["ended"] and first["done"] > 0, first)
 gone = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 gone.stdout.readline()
 gone.stdout.close()
-said = gone.stderr.read()
-gone.wait(timeout=60)
+said = gone.communicate(timeout=60)[1]
 check("top: nobody reads it", gone.returncode == -signal.SIGPIPE and not said, (gone.returncode, said))
 t2 = spawn("top", sock(p.pid), stdout=open(path("plain"), "w"))
 until(lambda: "> clean" in open(path("plain")).read())
 err, rc = stop(p)
 check("top: the run", rc == 130 and " 0 cancelled" in err, err)
 check("top: the socket goes", not os.path.exists(sock(p.pid)))
-rest, _ = t.communicate(timeout=60)
-check("top: the last object", json.loads(rest.splitlines()[-1])["ended"] and t.returncode == 0)
+t.wait(timeout=60)
+check("top: the last object", json.loads(open(path("objects")).read().splitlines()[-1])["ended"] and t.returncode == 0)
 t2.wait(timeout=60)
 rest = open(path("plain")).read()
 check("top: not a terminal", "\x1b" not in rest and "> clean" in rest and t2.returncode == 0, rest)
@@ -410,6 +405,8 @@ for sig in (signal.SIGINT, signal.SIGTERM):
     p = start(waits, "--report", path("parts/r.json"), cwd=path("."))
     until(lambda: os.path.exists(path("child")) and open(path("child")).read().endswith("\n"))
     child = int(open(path("child")).read())
+    check(f"{sig.name}: the frames before are written",
+          until(lambda: any(os.path.getsize(path("parts/" + n)) == 128 + 12 * 4 for n in os.listdir(path("parts")))))
     p.send_signal(sig)
     while "again: stop at once" not in p.stderr.readline() and p.poll() is None:
         pass
@@ -517,15 +514,14 @@ objects = {o["pid"]: o for o in map(json.loads, j.stdout.splitlines())}
 check("top: of two, as JSON", j.returncode == 0 and valid(objects[one.pid]) and objects[one.pid]["pipeline"] == endless
       and objects[two.pid]["pipeline"] == calm, j)
 one.send_signal(signal.SIGSTOP)
-while any(open(f"{task}/stat").read().rsplit(")", 1)[1].split()[0] != "T" for task in glob.glob(f"/proc/{one.pid}/task/*")):
-    time.sleep(0.01)                   # a thread may go on for a moment
-p = top_of_all()
-for asks in (["top", str(one.pid)], ["set", str(one.pid), "depth=3"]):
-    a = subprocess.run([gpipe, *asks], env=env, capture_output=True, text=True, timeout=60)
-    check(f"{asks[0]}: a run that is stopped", a.returncode == 2
-          and f"'{one.pid}' does not answer; is it stopped?" in a.stderr, a)
+until(lambda: all(open(f"{task}/stat").read().rsplit(")", 1)[1].split()[0] == "T" for task in glob.glob(f"/proc/{one.pid}/task/*")))
+all_asks = [spawn(*asks, stdout=subprocess.PIPE, stderr=subprocess.PIPE)       # each waits for a few seconds
+            for asks in (["top"], ["top", str(one.pid)], ["set", str(one.pid), "depth=3"])]
+(out, _), *told = [a.communicate(timeout=60) for a in all_asks]
 one.send_signal(signal.SIGCONT)
-check("top: of one that is stopped", re.search(rf"^ +{one.pid}  does not answer$", p.stdout, re.M), p)
+check("top: of one that is stopped", re.search(rf"^ +{one.pid}  does not answer$", out, re.M), out)
+for a, (_, err) in zip(all_asks[1:], told):
+    check(f"{a.args[1]}: a run that is stopped", a.returncode == 2 and f"'{one.pid}' does not answer; is it stopped?" in err, err)
 stop(one), stop(two)
 
 
@@ -913,22 +909,25 @@ stages:
   - {{use: decimate, in: slow, frames: 2, out: two}}
   - {{use: hold, frames: 2, in: two, out: held}}
   - {{use: expr, in: {{a: slow, b: held}}, out: d, expr: a - b}}
-  - {{use: write, in: d, path: {path('hitch.raw')}}}
+  - {{use: write, in: d, path: hitch.raw}}
 """)
-right, sets = 0, 0
-for _ in range(12):
-    p = spawn(*run, file, stderr=subprocess.PIPE)
-    if until(lambda: connected(p.pid) or p.poll() is not None):
-        sets += not subprocess.run([gpipe, "set", str(p.pid), "depth=2"], env=env, capture_output=True, timeout=60).returncode
+right, sets, wrong = 0, 0, None
+for _ in range(4):                     # three side by side
+    several = [spawn(*run, "--set", f"stages.write.path=hitch{i}.raw", file, stderr=subprocess.PIPE) for i in range(3)]
+    until(lambda: all(connected(p.pid) or p.poll() is not None for p in several))
+    asked = [spawn("set", str(p.pid), "depth=2", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for p in several]
+    sets += sum(not a.wait(60) for a in asked)
     time.sleep(0.05)
-    if p.poll() is None:
-        p.send_signal(signal.SIGINT)
-    err = p.communicate(timeout=60)[1]
-    n = re.search(r"(\d+) frames? in, (\d+) out, 0 dropped, 0 failed, \d+ cancelled", err)
-    if not n or (p.returncode, n[1]) != (0, "2000") and p.returncode != 130:
-        break
-    right += 1
-check("set in the wait for a launch: the run goes on", right == 12 and sets, (right, sets, p.returncode, err))
+    for p in several:
+        if p.poll() is None:
+            p.send_signal(signal.SIGINT)
+        err = p.communicate(timeout=60)[1]
+        n = re.search(r"(\d+) frames? in, (\d+) out, 0 dropped, 0 failed, \d+ cancelled", err)
+        if n and (p.returncode == 130 or (p.returncode, n[1]) == (0, "2000")):
+            right += 1
+        else:
+            wrong = p.returncode, err
+check("set in the wait for a launch: the run goes on", right == 12 and sets, (right, sets, wrong))
 
 r = Run(text=tune_text.replace(", b: {like: a}", ""))      # 'b' and 'pass' are not among its buffers
 done = r.set("buffers.pass.depth=9")
@@ -1071,7 +1070,7 @@ piped = subprocess.run([gpipe, *run, "--watch", "-"], env=env, input=tune_text, 
 check("watch: of standard input", piped.returncode == 2 and "--watch: the pipeline came from standard input" in piped.stderr, piped)
 
 # system() would have the process leave out SIGINT while the script waits for what it started.
-put("waits.lua", f"function process(f, x, y)\n  y:copy(x)\n  os.execute('echo >> {path('waited')}; sleep 1')\nend\n")
+put("waits.lua", f"function process(f, x, y)\n  y:copy(x)\n  os.execute('echo >> {path('waited')}; sleep 0.3')\nend\n")
 put("waits.yaml", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, frames: 100000, out: x}\n"
     "  - {use: lua, script: waits.lua}\n  - {use: discard}\n")
 p = spawn("run", "--device", "cpu", path("waits.yaml"), stderr=subprocess.PIPE)

@@ -101,7 +101,7 @@ def run_aside(text, name, **env_more):
 
 def must_end_well(p, name):
     """Of a writer: who reads its ring waits for it, however it ended."""
-    said = p.communicate()[1]
+    said = p.communicate(timeout=600)[1]
     if p.returncode:
         print(f"FAILED: {name}: {p.returncode}, {said}", flush=True)
         os._exit(1)
@@ -217,7 +217,7 @@ def test_ring():
             before = next_of(n)
             q = run_aside(ENDLESS.format(50, n, 32), "again")
             threading.Thread(target=must_end_well, args=(q, "ring: killed: again"), daemon=True).start()
-    check("ring: killed: whole", not torn and r.n == before + 50 and q.wait() == 0, (torn, r.n, before))
+    check("ring: killed: whole", not torn and r.n == before + 50 and q.wait(60) == 0, (torn, r.n, before))
 
     n = ring("read")                   # readers come, are killed, and come again
     p = run_aside(ENDLESS.format(0, n, 16), "read")

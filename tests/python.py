@@ -559,11 +559,11 @@ with gp.Pipeline(text=pipe()) as p:
     camera.push(A)                                     # it waits until the run is up
     refuses("a batch without room", TimeoutError, "of 1000 frames were pushed",
             lambda: camera.push_batch(B, timeout=0.01))
-    got = result.pull_batch(10**4, timeout=0.01)
+    got = result.pull_batch(10**4, timeout=1)
     check("what came in time", np.array_equal(got.array[1:], B[:len(got.array) - 1]) and len(got.array) > 4, got)
     camera.push(A[:2])
     camera.push(A)
-    result.pull_batch(9, timeout=0.01)
+    result.pull_batch(9, timeout=60)
     refuses("a batch of no frames", ValueError, "one frame at least", lambda: result.pull_batch(0))
     refuses("a frame in the middle of a batch", RuntimeError, "are left", result.pull)
     check("the rest of a batch", len(result.pull_batch(9).array) == 1)
@@ -718,7 +718,7 @@ refuses("a second loan of the only slot", gp.Error, [
 
 
 def pushes_before_a_loan_ends():
-    with p:
+    with gp.Pipeline(text=pipe("use: scale", top="stall_timeout: 3s")) as p:       # which is for what it does here, too
         p.inputs["camera"].push(A)
         loan = p.outputs["result"].begin()
         p.set({"stages.scale.a": 7})

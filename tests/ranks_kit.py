@@ -52,6 +52,8 @@ def ran(command, timeout=120, env=None):
         os.killpg(p.pid, signal.SIGKILL)
         out, err = p.communicate()
         err += "\nit did not end"
+    if p.returncode < 0:
+        err += f"\nended by signal {-p.returncode}"
     return subprocess.CompletedProcess(command, p.returncode, out, err)
 
 

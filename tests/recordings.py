@@ -147,7 +147,7 @@ def with_programs():
             f"  - {{use: read, command: [{command}], out: x}}\n  - {{use: scale, a: {scale}, in: x}}\n"
             "  - {use: cast, dtype: i16, out: got}\n  - {name: want, use: read, path: p.npy, out: w}\n"
             "  - {use: compare, in: [got, w]}\n"))
-        writer.wait()
+        writer.kill(), writer.wait()   # where nobody has opened it, it would wait
 
 
 def with_columns(n, c):

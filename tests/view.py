@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """view.py GPIPE: gpipe view, beside a run that this program feeds through a FIFO, frame by frame: what is seen is a frame
 that was fed. Prints a total; exit 1 after a failure."""
-import itertools, json, os, re, shutil, signal, struct, subprocess, sys, threading, time, urllib.error, urllib.request
+import itertools, json, os, re, shutil, signal, socket, struct, subprocess, sys, threading, time, urllib.error, urllib.request
 
 sys.dont_write_bytecode = True
 import browser
@@ -27,7 +27,7 @@ class Run:
         os.mkfifo(path("fifo"))
         self.file = put("p.yaml", text)
         self.p = spawn("run", "--progress", "none", "--device", "cpu", *args, self.file, stderr=subprocess.PIPE, cwd=path(""))
-        self.said = ""
+        self.said, self.fed = "", 0
         while "--view" in args and "/view\n" not in self.said:
             line = self.p.stderr.readline()
             self.said += line
@@ -39,6 +39,16 @@ class Run:
 
     def feed(self, value):
         self.fifo.write(bytes([value]) * (ROWS * COLUMNS))
+        self.fed += 1
+
+    def settle(self):
+        """Until all frames that were fed are done with: who looks after that sees none of them."""
+        def done():
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(60)
+                s.connect(path(f"gpipe/{self.pid}.sock"))
+                return json.loads(s.makefile().readline())["done"]
+        check("all frames are done with", until(lambda: done() == self.fed), self.fed)
 
     def viewers(self):
         """How many threads it has for those who look at it."""
@@ -55,21 +65,21 @@ class Run:
         self.p.communicate(timeout=60)
         return self.p.returncode
 
-    def feed_while(self, what):
+    def feed_while(self, what, values=range(1, 200)):
         """Frame after frame until it returns: who looks may have come after some. What it returns; None: it does not."""
         out, done = [], threading.Event()
         t = threading.Thread(target=lambda: (out.append(what()), done.set()), daemon=True)
         t.start()
         end = time.time() + 60
-        for v in itertools.cycle(range(1, 200)):
+        for v in itertools.cycle(values):
             self.feed(v)
             if done.wait(0.02) or time.time() > end:
                 break
         return out[0] if out else None
 
-    def feed_until(self, viewer):
+    def feed_until(self, viewer, *values):
         """... until it has ended."""
-        return self.feed_while(lambda: viewer.communicate(timeout=60)) or (b"", b"")
+        return self.feed_while(lambda: viewer.communicate(timeout=60), *values) or (b"", b"")
 
 
 def several(err):
@@ -101,11 +111,11 @@ for buffer, descr, factor in ("raw", "|u1", 1), ("real", "<f4", 1), ("twice", "<
         check(f"{buffer}: is a frame that was fed", got == descr and shape == (3, 4) and len(values) == 1
               and values.pop() / factor in range(1, 200), (got, shape, data))
 
+r.settle()
 p = look(r.pid, "twice")
 line = p.stderr.readline()
 check("who waits is told so", line == b"gpipe: waiting for the next frame of 'twice'\n", line)
-r.feed(50)
-out, err = p.communicate(timeout=60)
+out, err = r.feed_until(p, [50])
 check("and then gets just the frame that comes", npy(out)[2] == struct.pack("<12f", *[100] * 12), (out, err))
 
 # by -o, in a format of `write`, under any name
@@ -127,6 +137,7 @@ for line in lines:
     check("numbers of a frame", o.get("min") == value == o.get("mean") and value / 2 in range(1, 200) and o["std"] == 0
           and o["nan"] == 0 and o["elements"] == 12 and o["shape"] == [3, 4] and o["dtype"] == "f32", line)
 check("frames follow each other", [json.loads(x)["frame"] for x in lines] == sorted({json.loads(x)["frame"] for x in lines}), lines)
+r.settle()
 one = look(r.pid, "raw", "-q")
 check("two look at it", until(lambda: r.viewers() == 2), r.viewers())
 check("the run ends well", r.end() == 0)

@@ -45,7 +45,7 @@ class Server:
 
     def close(self):
         os.close(self.ask)
-        self.process.wait()
+        self.process.wait(60)
         os.close(self.answer)
         shutil.rmtree(self.folder)
 
