@@ -31,6 +31,8 @@ static bool make_shape(gp_shape *s)
     return true;
 }
 
+static atomic_bool is_to_pause;        /* before half of the frames */
+
 static bool make(gp_call *c, gp_frame *f, int n)
 {
     const opts *o = c->opts;
@@ -38,7 +40,8 @@ static bool make(gp_call *c, gp_frame *f, int n)
     size_of(f->index, o->whole, v->type.dim);
     for (int64_t i = 0; i < gp_count(&v->type); i++)
         ((float *)v->data)[i] = value(f->index, i);
-    f->status = f->index < FRAMES ? GP_OK : GP_END;
+    f->status = f->index >= FRAMES ? GP_END
+              : f->index == FRAMES / 2 && atomic_load(&is_to_pause) ? gp_wait_between(c, -1, INT64_MAX) : GP_OK;
     return true;
 }
 
@@ -254,7 +257,9 @@ TEST_LOOP(pauses, 0, KNOBS)
     for (int i = 0; i < 2; i++)
         p[i] = compile(dir, write_yaml(yaml, (i + _i) % KNOBS, "workers: 2, at_once: 4", false, ""), &errs);
     ck_assert_msg(p[0] && p[1], "%s", pipe_said(&errs));
+    atomic_store(&is_to_pause, true);
     ck_assert_int_eq(pipe_run_part(p[0], NULL, p[1], 5, (gp_run_options){ 0 }, &errs), GP_PAUSED);
+    atomic_store(&is_to_pause, false);
     ck_assert_msg(gp_pipeline_go_on(p[1], p[0], NULL, &errs) == GP_DONE, "%s", pipe_said(&errs));
     for (uint64_t k = 0; k < FRAMES; k++)
         check(dir, yaml, k, &(opts){ .fails = 0 }, true);
