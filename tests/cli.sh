@@ -1332,13 +1332,13 @@ echo 'depth: 8
 batch: 4
 buffers: {a: {dtype: f32, shape: [64]}}
 stages: [{use: generate, out: a, frames: 10, rate: 100}, {use: scale, a: 2}, {use: discard}]' >"$tmp/wait.yaml"
-expect 'batch_wait'      0 '10 frames in, 10 out' "$GPIPE" run --device cpu --set batch_wait=100s --report "$tmp/wait.json" "$tmp/wait.yaml"
+expect 'batch_wait'      0 '10 frames in, 10 out' "$GPIPE" run --device cpu --set batch_wait=1s --report "$tmp/wait.json" "$tmp/wait.yaml"
 python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); s = r["segments"][0]
 sys.exit(s["launches"] != 3 or s["wait_in_s"] < s["wait_stream_s"])' "$tmp/wait.json" && ok || bad 'batch_wait: the launches'
 
-# ... nor for frames that do not fit into the slots that are in use: it would wait for each few frames
+# ... nor for frames that do not fit into the slots that are in use: it would wait 1 s for each few frames
 sed '/^depth/d; /^batch/d; s/frames: 10, rate: 100/frames: 300/' "$tmp/wait.yaml" >"$tmp/wait-few.yaml"
-expect 'batch_wait, many slots' 0 '300 frames in, 300 out' "$GPIPE" run --device cpu --set batch_wait=100s "$tmp/wait-few.yaml"
+expect 'batch_wait, many slots' 0 '300 frames in, 300 out' timeout 20 "$GPIPE" run --device cpu --set batch_wait=1s "$tmp/wait-few.yaml"
 
 # launches are chosen: bytes are as they were; what cannot be is said, once, by a warning and in the report
 echo 'depth: 16
@@ -1349,8 +1349,8 @@ stages:
   - {use: scale, a: 2}
   - {use: write, path: out.raw, durable: none}' >"$tmp/late.yaml"
 "$GPIPE" run -q --device cpu "$tmp/late.yaml" && mv "$tmp/out.raw" "$tmp/plain.raw"
-expect 'latency: time enough' 0 '500 frames in, 500 out' "$GPIPE" run --device cpu --set latency=100s "$tmp/late.yaml"
-grep -q 'was not kept' "$tmp/stderr" && bad 'latency: 100 s are not enough' || ok
+expect 'latency: time enough' 0 '500 frames in, 500 out' "$GPIPE" run --device cpu --set latency=20s "$tmp/late.yaml"
+grep -q 'was not kept' "$tmp/stderr" && bad 'latency: 20 s are not enough' || ok
 cmp -s "$tmp/out.raw" "$tmp/plain.raw" && ok || bad 'latency: the bytes'
 expect 'latency: no time' 0 "latency=1us: warning: 'latency: 0.001ms' was not kept: 99 frames in 100 took up to " \
     "$GPIPE" run --device cpu --set latency=1us --report "$tmp/late.json" "$tmp/late.yaml"
