@@ -96,7 +96,7 @@ static bool open_writer(const gp_open *g, void **state)
     char why[GP_WHY], path[PATH_MAX];
     *state = w;
     if (w) {
-        w->o = o, w->workers = g->workers, w->rank = g->rank;
+        w->o = o, w->workers = g->workers, w->rank = g->rank, w->room = -1;
         w->ranks = g->joins ? g->ranks : 1;
         pthread_mutex_init(&w->lock, NULL);
         pthread_mutex_init(&w->settling, NULL);

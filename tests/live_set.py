@@ -1,7 +1,7 @@
 """live_set.py GPIPE: settings of runs that wait for somebody outside are changed meanwhile, and no byte is lost or doubled.
 
 Nothing here relies on time: what is waited for are files, messages and ends."""
-import fcntl, json, os, shutil, signal, socket, struct, subprocess, threading
+import fcntl, io, json, os, signal, socket, struct, subprocess, threading, time
 import zmq
 import numpy as np
 from kit import bytes_of, check, env, free_port, gpipe, path, put, spawn, total, until
@@ -17,11 +17,11 @@ def data(*numbers):
 
 
 class Run:
-    def __init__(self, stages, **more):
+    def __init__(self, stages, buffers="", **more):
         for name in ("all.raw", "all.raw.partial", "got"):
             if os.path.exists(name):
                 os.remove(name)
-        put("p.yaml", f"depth: 3\nbuffers: {{x: {{dtype: u32, shape: [{ROWS}, {N}]}}}}\nstages:\n{stages}"
+        put("p.yaml", f"depth: 3\nbuffers: {{x: {{dtype: u32, shape: [{ROWS}, {N}]}}{buffers}}}\nstages:\n{stages}"
             "  - {use: write, path: all.raw, live: true, in: x}\n")
         self.p = spawn("run", "--progress", "json", "--device", "cpu", "p.yaml", stderr=open("err", "w"), **more)
         until(lambda: os.path.exists(f"gpipe/{self.p.pid}.sock") or self.p.poll() is not None)
@@ -252,4 +252,53 @@ for name, stage, take, stuck in [("send", SEND, pull, False), ("FIFO, nobody ope
                 check(f"{name_}: which", numbers == kept, numbers)
         else:
             check(f"{name_}: all", numbers == list(range(n)), numbers)
+
+# a reader that stalls within a frame, when fewer slots are left than wait: that frame is whole, in time and counted
+for more in (", when_full: drop-newest", ", when_full: drop-oldest", ", when_full: drop-newest, deadline: 300ms"):
+    for depth in (1, 2, 13):
+        name = f"stalls{more}, depth {depth}"
+        os.remove("out")
+        os.mkfifo("out")
+        source = Fifo()
+        reader = os.fdopen(os.open("out", os.O_RDONLY | os.O_NONBLOCK), "rb", 0)
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(reader.fileno(), True)
+        r = Run(source.text + "  - " + WRITE % more + "\n")
+        ok, *why = r.set("depth=12")
+        check(f"{name}: depth 12", ok, why)
+        for k in range(10):
+            source.put(data(k))
+        check(f"{name}: came", r.has(10))
+        # by the deadline a frame is late or not: what comes is whole
+        got = reader.read(3 * BYTES // 2 if "deadline" not in more else 8)
+        time.sleep(0.4 if "deadline" in more else 0)
+        ok, *why = r.set(f"depth={depth}")
+        check(f"{name}: set", ok, why)
+        source.end()
+        rest = []
+        t = threading.Thread(target=lambda: rest.append(reader.readall()))
+        t.start()
+        t.join(60)
+        reader.close()
+        check(f"{name}: ends", r.end() == 0, r.text)
+        numbers = frames_of(got + rest[0]) if rest else None
+        check(f"{name}: frames", numbers and all(a < b for a, b in zip(numbers, numbers[1:])), numbers)
+        a = r.account["sources"][1]
+        check(f"{name}: account", numbers and a["in"] == 10 == a["out"] + a["dropped"] and a["out"] == len(numbers), (a, numbers))
+
+# ---- a pause does not wait for a finish(), nor for what only begins a frame
+os.remove("out")
+os.mkfifo("out")
+source = Fifo()
+r = Run(source.text + "  - {name: n, use: read, path: out, format: npy, out: z}\n  - {use: discard, in: z}\n", ", z: {like: x}")
+head = io.BytesIO()
+np.lib.format.write_array_header_1_0(head, {"descr": "<u4", "fortran_order": False, "shape": (ROWS, N)})
+with open("out", "wb") as f:
+    f.write(head.getvalue()), f.flush()
+    source.put(data(0))
+    check("a header alone: frame 0", r.has(1))
+    r.sets("a header alone")
+    f.write(data(7))
+source.end()
+check("a header alone: ends", r.end() == 0, r.text)
 total("live_set")

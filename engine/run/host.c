@@ -226,6 +226,14 @@ static bool ends_alone(const gp_actorrt *p)
     return st->on_error == GP_ON_ERROR_DROP && st->max_dropped < 0 && st->max_part < 0 && gp_actor_is_behind_leak(p);
 }
 
+/* What it has not got is cancelled, though those before it may have ended well. */
+static void cut_off(const gp_actorrt *p)
+{
+    for (int i = 0; i < p->run->naccounts; i++)
+        if (gp_comes_from(p->stage, p->run->account[i].source) && gp_is_leaky(&p->run->graph->stage[p->run->account[i].source]))
+            atomic_store(&p->run->account[i].cut, true);
+}
+
 /* Publishes what is next, now that frames [from, from + done) are handed in; call with the lock. */
 static void hand_over(gp_actorrt *p, uint64_t from, int done)
 {
@@ -251,7 +259,9 @@ static void hand_over(gp_actorrt *p, uint64_t from, int done)
         h->end = first + (uint64_t)n;
         atomic_store(&h->ended, true);
         p->broke = ends_alone(p) && !gp_frame_drop_or_fail(h->by[at]);
-        if (!p->broke)
+        if (p->broke)
+            cut_off(p);
+        else
             gp_run_fail(p->run, &h->by[at]->errs);
         gp_actor_failed(p, h->end);
     }
@@ -768,7 +778,9 @@ void gp_host_leave(gp_threadrt *t)
         gp_thread_doing(t, GP_DOING_FINISH, head);
         int before = t->errs.failed;
         gp_interval span = { .start = gp_measure_now(run) };
+        atomic_store(&p->finishes, true);
         bool ok = k->finish(&call);
+        atomic_store(&p->finishes, false);
         span.end = gp_measure_now(run);
         gp_measure_work(t, span, head, 0);
         if (!ok && t->errs.failed == before)

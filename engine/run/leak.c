@@ -272,7 +272,8 @@ void gp_leak_thread(gp_threadrt *t)
     }
     uint64_t next = atomic_load(&p->next);
     bool early = !gp_actor_is_wanted(p) || atomic_load(&p->run->level) >= 2;
-    p->leak->account->cut = early;
+    if (early)
+        atomic_store(&p->leak->account->cut, true);
     count_rest(p->leak);
     for (int i = 0; !early && i < p->run->naccounts; i++)
         if (&p->run->account[i] != p->leak->account)

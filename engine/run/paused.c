@@ -213,7 +213,7 @@ static void keep_actor(gp_actorrt *p, gp_held_actor *h)
     if (p->seg)
         h->gathered = p->seg->gathered;
     if (p->host)
-        h->missing = p->host->missing;
+        h->missing = p->host->missing, h->judged = p->host->view->judged, h->late = p->host->view->late;
     if (p->leak && !h->over)
         h->leak = p;
 }
@@ -383,6 +383,7 @@ static void take_actor(gp_actorrt *p, const gp_held_actor *h)
         atomic_store(&p->host->head, h->next);
         atomic_store(&p->host->ended, h->over);
         p->host->missing = h->missing;
+        p->host->view->judged = h->judged, p->host->view->late = h->late;
     } else {
         atomic_store(&p->seg->reaped, h->next);
         p->seg->gathered = h->gathered;

@@ -32,6 +32,7 @@ typedef struct gp_held_actor {
     unsigned long long frames, bytes, dropped;
     bool over, flushed;
     gp_missing missing;
+    uint64_t judged; bool late;        /* whether the frame that went back was in time, as of gp_worker_view */
     gp_gathered gathered;
     const gp_actorrt *leak;    /* of the run that paused, whose queue has frames still; or NULL */
 } gp_held_actor;

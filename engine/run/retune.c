@@ -115,6 +115,15 @@ static bool ends_alike(const gp_run *run, gp_errs *errs)
                              "retuned", first->name, other->name);
 }
 
+/* Does a stage that is done with its frames wait for who takes them, which it cannot begin anew? */
+static bool finishes(const gp_run *run)
+{
+    bool is = false;
+    for (int i = 0; i < run->plan->nactors; i++)
+        is |= atomic_load(&run->actor[i].finishes);
+    return is;
+}
+
 typedef enum { WAITS, OVER, PAUSES } progress;
 
 static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
@@ -125,6 +134,8 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
         is = OVER;
     } else if (!run || !run->ready || !atomic_load(&run->live)) {
         is = WAITS;                    /* its threads are to start, or it is about to be over */
+    } else if (finishes(run)) {
+        is = WAITS;
     } else if (!atomic_load(&run->level) && !atomic_load(&run->failed)) {
         bool fit = bound_rings(run, p->plan);
         is = fit && !first ? PAUSES : WAITS;           /* who looked at a depth before has taken frames by now */

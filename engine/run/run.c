@@ -230,7 +230,7 @@ static void check_account(const gp_run *run, gp_errs *errs)
         gp_accountrt *l = &run->account[i];
         const gp_stage *s = &run->graph->stage[l->source];
         uint64_t in = l->in, seen = l->out + l->dropped + l->failed;
-        if (seen > in || (seen < in && !s->endless && !l->spare && !l->cut))
+        if (seen > in || (seen < in && !s->endless && !l->spare && !atomic_load(&l->cut)))
             gp_fail(errs, GP_E_BUG, s->at,
                     "source '%s': %llu frames went in, but %llu are accounted for", s->name,
                     (unsigned long long)in, (unsigned long long)seen);

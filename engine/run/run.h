@@ -192,6 +192,7 @@ struct gp_actorrt {
     bool gathers;              /* its stage has emit() */
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
     atomic_bool paused;        /* it is over for this run, not for the next (paused.c) */
+    atomic_bool finishes;      /* its kind's finish() goes on */
     uint64_t pause_at;         /* of a source: the frame before which it stops; gp_run.pausing says that it is known */
     atomic_int taps;           /* how many wait for a frame that it publishes (tap.c) */
     bool tells_holes;          /* some reader of what it makes regroups it, or may end before it, with another input */
@@ -362,7 +363,7 @@ typedef struct gp_accountrt {
     gp_tally *tally;           /* by how many sinks end before the frame: nsinks + 1 */
     gp_hole all;               /* of a firing that stands for all frames: the worst hole */
     bool closed;               /* nothing is counted any more */
-    bool cut;                  /* of a stage before an input that does not wait: its reader ended before what it has */
+    atomic_bool cut;           /* of a stage before an input that does not wait: its reader ended before what it has */
     _Atomic uint64_t in, out, dropped, failed;
     _Atomic uint64_t late, missed, full;       /* of those dropped: for these reasons, see gp_hole; missed: those lost */
     _Atomic uint64_t lost;     /* came and were dropped before they had a number: in none of these */

@@ -144,6 +144,7 @@ static gp_status take_video(gp_reader *r, gp_call *c, char *to, gp_came *came)
     char line[GP_Y4M_LINE];
     int64_t all = (int64_t)gp_bytes(&r->most), got = 0, first = sizeof word;
     gp_status s = r->begun ? GP_OK : take_header(r, c, &r->most, came->why);
+    r->midway = false;                 /* what the header says is kept */
     if (s == GP_OK && !*came->why)
         s = from_stream(r, c, line, first, &got);
     if (s != GP_OK || *came->why || !got)
@@ -195,12 +196,14 @@ static gp_status take_piece(gp_reader *r, gp_call *c, char *to, gp_came *came)
         gp_status s = take_array(r, c, &any, came->why);
         if (s != GP_OK || *came->why || !any)
             return s;
+        r->midway = false;             /* what the header says is kept */
     }
     int64_t all = rows * r->array.row_bytes;
     gp_status s = from_stream(r, c, to, all, &got);
     if (s == GP_OK && got < all)
         gp_why(came->why, "ends within the frame, which has %lld of %lld bytes", (long long)got, (long long)all);
-    came->rows = rows, r->next_piece++;
+    if (s == GP_OK)
+        came->rows = rows, r->next_piece++;
     return s;
 }
 
@@ -221,8 +224,11 @@ static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
             if (came->rows)
                 return GP_OK;
         }
-        if (!gp_wait_until(c, gp_now_ns() + k * MOMENT_NS))
-            return GP_STOPPED;
+        int64_t soon = gp_now_ns() + k * MOMENT_NS;
+        gp_status s = !came->rows ? gp_wait_between(c, -1, soon) : gp_wait_until(c, soon) ? GP_OK : GP_STOPPED;
+        r->lingers |= s == GP_AGAIN;
+        if (s != GP_OK)
+            return s;
     }
     r->lingers = false;
     if (gp_process_is_well(r->process, why))

@@ -99,8 +99,8 @@ static bool put(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
     return w->process ? gp_process_write(w->process, v, n, why) : gp_write_all(fd, v, n, why);
 }
 
-/* To a pipe, in pieces for which there is room, where the run may end or pause without its reader. After a pause the same
- * frames come, of which w->put bytes are written. */
+/* One frame to a pipe, in pieces for which there is room, where the run may end or pause without its reader. After a pause
+ * that frame comes again, of which w->put bytes are written. */
 static bool put_in_pieces(gp_writer *w, const struct iovec *v, int n, char why[GP_WHY])
 {
     size_t before = 0;
@@ -111,7 +111,7 @@ static bool put_in_pieces(gp_writer *w, const struct iovec *v, int n, char why[G
             if (w->room != 1 || !put(w, &(struct iovec){ (char *)v[i].iov_base + at, k }, 1, why))
                 return false;
         }
-    w->put -= before;                  /* more than these, if there were more then */
+    w->put = 0;
     return true;
 }
 
@@ -122,8 +122,7 @@ static bool put_rows(gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
     bool own = f->open && !f->in_place;
     if (own)
         fcntl(f->fd, F_SETFL, O_APPEND);
-    w->room = f->in_place && w->call ? gp_wait_for_room(w->call, f->fd) : -1;
-    bool ok = w->room < 0 ? put(w, v, n, why) : w->room == 1 && put_in_pieces(w, v, n, why);
+    bool ok = w->room < 0 ? put(w, v, n, why) : put_in_pieces(w, v, n, why);
     if (own)
         fcntl(f->fd, F_SETFL, 0);      /* the header has its place */
     return ok;
@@ -326,6 +325,14 @@ bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f)
                    (long long)in->rows, w->o->pages ? "give each frame a file" : "set 'stack: false'");
 }
 
+/* Whether the reader of a pipe has room, as gp_wait_for_room() says it. */
+static gp_status await_room(gp_writer *w, gp_call *c)
+{
+    const gp_outfile *f = &w->worker[0].file;
+    w->room = f->in_place ? gp_wait_for_room(c, f->fd) : -1;
+    return w->room == 2 ? GP_AGAIN : w->room ? GP_OK : GP_STOPPED;
+}
+
 /* A file with a gap is useless, so any error ends the run. */
 bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
 {
@@ -343,11 +350,14 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     const bool text = gp_write_is_text(o);         /* how long it becomes is known once it is spelled */
     if (o->rotates && !gp_rotate(w, c, &f[0], text ? 0 : gp_bytes(&f[0].in[0].type) + before, why))
         return fail(w, c, f, 1, why);
-    if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
+    f[0].status = reach_joined(w, c, why);
+    if (f[0].status == GP_OK)
+        f[0].status = await_room(w, c);
+    if (f[0].status != GP_OK)
         return f[0].status == GP_STOPPED || f[0].status == GP_AGAIN
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     const size_t most = w->worker[0].file.in_place ? PIECE : GP_RUN_BYTES;
-    for (; k < n && bytes < most; k++) {
+    for (; k < (w->room < 0 ? n : 1) && bytes < most; k++) {
         const gp_view *in = &f[k].in[0];
         if (k && bytes + gp_bytes(&in->type) > most)
             break;
@@ -366,13 +376,14 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if (k < n)
         f[k].status = GP_AGAIN;
     int at = 0;
-    w->call = c, w->room = -1;
+    w->call = c;
     bool ok = gp_write_creates(o) ? append_rows(w, c, f, v, k, &at, why) : append_frames(w, c, f, v, k, rows, why);
     w->call = NULL;
     if (w->room == 0 || w->room == 2) {
         f[0].status = w->room ? GP_AGAIN : GP_STOPPED;
         return true;
     }
+    w->room = -1;
     w->in_file += k, w->nbegin = 0;
     if (ok && !o->rotates) {
         pthread_mutex_lock(&w->lock);
