@@ -205,7 +205,7 @@ static gp_status next_message(struct receiver *r, gp_call *c, const gp_frame *f,
             return GP_END;
         else if (!first)
             return GP_AGAIN;
-        else if ((s = gp_wait_between(c, r->z.fd, -1)) != GP_OK)
+        else if ((s = gp_wait_or_pause(c, r->z.fd, -1)) != GP_OK)
             return s;
     if (events < 0 || !take(r)) {
         if (events >= 0 && errno == EAGAIN)
@@ -296,7 +296,7 @@ static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
         if (s != GP_OK && s != GP_DROP)
             return s;
         r->is_held = s == GP_OK;
-        if (s == GP_DROP && (s = first ? gp_wait_between(c, -1, 0) : GP_AGAIN) != GP_OK)
+        if (s == GP_DROP && (s = first ? gp_wait_or_pause(c, -1, 0) : GP_AGAIN) != GP_OK)
             return s;                  /* whatever comes, the run may stop or pause */
     }
 }

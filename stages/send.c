@@ -127,7 +127,7 @@ static gp_status send_frame(struct sender *r, gp_call *c, const gp_frame *f, boo
     while (!(sent = put(r, o, r->n, &f->in[0])))
         if (!first)
             return GP_AGAIN;
-        else if ((s = gp_wait_between(c, r->z.fd, -1)) != GP_OK)
+        else if ((s = gp_wait_or_pause(c, r->z.fd, -1)) != GP_OK)
             return s;
     if (sent < 0) {
         failed(o, c, errno);

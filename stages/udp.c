@@ -403,7 +403,7 @@ static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
             r->at += take(r);
         } else if (!first) {
             return GP_AGAIN;
-        } else if ((s = gp_wait_between(c, r->fd, -1)) != GP_OK) {
+        } else if ((s = gp_wait_or_pause(c, r->fd, -1)) != GP_OK) {
             return s;
         } else if (!receive(r) && errno != EAGAIN && errno != EINTR) {
             gp_fail(c->errs, GP_E_RUN, r->o->at, "stage '%s': cannot receive: %s", c->name, gp_strerror(errno));

@@ -48,7 +48,7 @@ gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[
     while (!gp_outfile_open(f, path, why)) {
         if (!f->unread)
             return GP_FAILED;
-        gp_status s = gp_wait_between(c, -1, gp_now_ns() + moment);
+        gp_status s = gp_wait_or_pause(c, -1, gp_now_ns() + moment);
         if (s != GP_OK)
             return s;
     }

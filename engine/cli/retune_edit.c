@@ -90,15 +90,26 @@ void gp_retuner_drop(gp_part *x)
     free(x->own), free(x->set);
 }
 
-/* The settings of the newest part, and `n` more. */
+static bool same_path(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+    return strcspn(b, "=") == n && !memcmp(a, b, n);
+}
+
+/* The settings of the newest part, but those that are set anew, and `n` more. */
 static bool add_settings(gp_retuner *r, gp_part *x, const char *const *more, int n)
 {
     const gp_part *was = &r->part[r->nparts - 1];
     x->set = malloc(sizeof *x->set * (size_t)(was->nset + n + 1));
     x->own = calloc((size_t)n + 1, sizeof *x->own);
     bool ok = x->set && x->own;
-    for (int i = 0; ok && i < was->nset; i++)
-        x->set[x->nset++] = was->set[i];
+    for (int i = 0; ok && i < was->nset; i++) {
+        bool anew = false;
+        for (int k = 0; k < n; k++)
+            anew |= same_path(was->set[i], more[k]);
+        if (!anew)
+            x->set[x->nset++] = was->set[i];
+    }
     for (int i = 0; ok && i < n; i++)
         if ((ok = (x->own[x->nown] = strdup(more[i]))))
             x->set[x->nset++] = x->own[x->nown++];

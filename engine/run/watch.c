@@ -89,7 +89,7 @@ bool gp_wait_until(gp_call *c, int64_t t_ns)
     return source_wait(c, -1, t_ns > 0 ? t_ns : 0, false);
 }
 
-gp_status gp_wait_between(gp_call *c, int fd, int64_t t_ns)
+gp_status gp_wait_or_pause(gp_call *c, int fd, int64_t t_ns)
 {
     const gp_threadrt *t = c->ctx;
     return source_wait(c, fd, t_ns, true) ? GP_OK : t->goes_back ? GP_AGAIN : GP_STOPPED;
@@ -303,7 +303,7 @@ int gp_wait_for_reader(gp_call *c, int fd)
     return reader_wait(c, fd, false);
 }
 
-int gp_wait_for_room(gp_call *c, int fd)
+int gp_wait_for_reader_or_pause(gp_call *c, int fd)
 {
     return reader_wait(c, fd, true);
 }

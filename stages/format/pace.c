@@ -17,5 +17,5 @@ gp_status gp_pace_wait(gp_pace *p, gp_call *c, double rate, uint64_t index, bool
         return GP_OK;
     if (!first)
         return GP_AGAIN;
-    return gp_wait_between(c, -1, due);
+    return gp_wait_or_pause(c, -1, due);
 }

@@ -120,7 +120,7 @@ gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
     a->begun = true;
     if (take_lost(a))
         return (gp_came){ .status = GP_LOST };
-    gp_status s = first ? gp_wait_between(c, a->there_fd, -1) : GP_OK;
+    gp_status s = first ? gp_wait_or_pause(c, a->there_fd, -1) : GP_OK;
     if (s != GP_OK)
         return (gp_came){ .status = s };
     if (eventfd_read(a->there_fd, &one))

@@ -14,7 +14,7 @@
 static gp_status wait_more(gp_reader *r, gp_call *c)
 {
     if (c && !r->midway)
-        return gp_wait_between(c, r->fd, -1);
+        return gp_wait_or_pause(c, r->fd, -1);
     return (c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)) ? GP_OK : GP_STOPPED;
 }
 
@@ -225,7 +225,7 @@ static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
                 return GP_OK;
         }
         int64_t soon = gp_now_ns() + k * MOMENT_NS;
-        gp_status s = !came->rows ? gp_wait_between(c, -1, soon) : gp_wait_until(c, soon) ? GP_OK : GP_STOPPED;
+        gp_status s = !came->rows ? gp_wait_or_pause(c, -1, soon) : gp_wait_until(c, soon) ? GP_OK : GP_STOPPED;
         r->lingers |= s == GP_AGAIN;
         if (s != GP_OK)
             return s;

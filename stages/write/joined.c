@@ -107,7 +107,7 @@ static bool put_in_pieces(gp_writer *w, const struct iovec *v, int n, char why[G
     for (int i = 0; i < n; before += v[i++].iov_len)
         for (size_t at, k; (at = w->put - before) < v[i].iov_len; w->put += k) {
             k = v[i].iov_len - at < PIPE_BUF ? v[i].iov_len - at : PIPE_BUF;
-            w->room = gp_wait_for_room(w->call, w->worker[0].file.fd);
+            w->room = gp_wait_for_reader_or_pause(w->call, w->worker[0].file.fd);
             if (w->room != 1 || !put(w, &(struct iovec){ (char *)v[i].iov_base + at, k }, 1, why))
                 return false;
         }
@@ -325,11 +325,11 @@ bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f)
                    (long long)in->rows, w->o->pages ? "give each frame a file" : "set 'stack: false'");
 }
 
-/* Whether the reader of a pipe has room, as gp_wait_for_room() says it. */
+/* Whether the reader of a pipe has room, as gp_wait_for_reader_or_pause() says it. */
 static gp_status await_room(gp_writer *w, gp_call *c)
 {
     const gp_outfile *f = &w->worker[0].file;
-    w->room = f->in_place ? gp_wait_for_room(c, f->fd) : -1;
+    w->room = f->in_place ? gp_wait_for_reader_or_pause(c, f->fd) : -1;
     return w->room == 2 ? GP_AGAIN : w->room ? GP_OK : GP_STOPPED;
 }
 

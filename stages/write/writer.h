@@ -91,7 +91,7 @@ typedef struct gp_writer {
     size_t nbegin;             /* its bytes; 0: it was */
     bool began;                /* a frame came, be it one of no rows */
     gp_call *call;             /* the one that writes to a joined file now */
-    int room;                  /* ... what gp_wait_for_room() said in it */
+    int room;                  /* ... what gp_wait_for_reader_or_pause() said in it */
     size_t put;                /* ... after a pause: bytes of its frames that are written */
     /* Of joined files that follow each other: */
     char path[PATH_MAX];       /* of the last one */

@@ -41,7 +41,7 @@ static bool make(gp_call *c, gp_frame *f, int n)
     for (int64_t i = 0; i < gp_count(&v->type); i++)
         ((float *)v->data)[i] = value(f->index, i);
     f->status = f->index >= FRAMES ? GP_END
-              : f->index == FRAMES / 2 && atomic_load(&is_to_pause) ? gp_wait_between(c, -1, INT64_MAX) : GP_OK;
+              : f->index == FRAMES / 2 && atomic_load(&is_to_pause) ? gp_wait_or_pause(c, -1, INT64_MAX) : GP_OK;
     return true;
 }
 

@@ -29,7 +29,7 @@
  * run() writes all elements of its outputs, whose memory has what an earlier frame left there: else it is an error. What
  * must outlive a frame (a file, a socket) is opened by open() and is c->state in run(). A frame that cannot be
  * made is f->status = GP_FAILED, behind gp_fail(c->errs, GP_E_RUN, c->at, "why"); options that make no sense are
- * gp_shape_fail(s, "channels", "why"). Who waits for data waits by gp_wait_fd() or gp_wait_until(). Calls of run()
+ * gp_shape_fail(s, "channels", "why"). Who waits for data waits by gp_wait_or_pause(). Calls of run()
  * come one after the other for a source; others may get several workers unless shape() sets s->serial.
  *
  * `gpipe new plugin NAME` makes a folder with such a file and a test of it (gp_try_stage, gpipe.h). The rest of this
@@ -536,17 +536,17 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
-/* Both, for `fd` (or -1) and a time (or -1), before run() has anything of its first frame, or where it keeps that itself.
- * GP_OK: it is so far. GP_STOPPED: as above. GP_AGAIN: the run is to pause, for other settings: return that for the first
- * frame, for which run() is called again. */
-gp_status gp_wait_between(gp_call *c, int fd, int64_t t_ns);
+/* Both, for `fd` (or -1) and a time (or -1), before run() has taken any data of its first frame, or where its state keeps
+ * them. GP_OK: `fd` can be read, or the time has come. GP_STOPPED: as above. GP_AGAIN: settings change: return that for
+ * the first frame, for which run() is called again. */
+gp_status gp_wait_or_pause(gp_call *c, int fd, int64_t t_ns);
 /* For sinks, before they write to a pipe or socket. 1: up to PIPE_BUF bytes can be written now, and before any more it is
  * called again; 0: the run ends without this reader, return GP_STOPPED; -1: others wait for this stage, too (no
  * 'when_full'), and it may write as much as it likes. With fd -1 it only waits a while. */
 int gp_wait_for_reader(gp_call *c, int fd);
-/* The same for who keeps how much he has written of the frames of a call, to go on behind that. 2: the run is to pause, for
- * other settings: return GP_AGAIN for the first of these, for which run() is called again. */
-int gp_wait_for_room(gp_call *c, int fd);
+/* The same for a sink that can go on within the first frame of a call. Also 2: settings change: return GP_AGAIN for that
+ * frame, for which run() is called again. */
+int gp_wait_for_reader_or_pause(gp_call *c, int fd);
 /* For a stage with several workers: waits until all frames before that of this call are done. False: one of them was
  * the end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);
