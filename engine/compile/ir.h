@@ -511,13 +511,17 @@ gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp
 /* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
  * line 0 of a file whose name is `assignment` itself, the same pointer. */
 bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registry *, gp_errs *);
-/* The file's text with what such an assignment sets, where it stands; all other bytes are as they were.
+/* edit.c: the file's text with what such an assignment sets, where it stands; all other bytes are as they were.
  * *out_len bytes in memory of the arena. NULL with an error: nothing of it can be set there alone. */
 char *gp_spec_edit(gp_arena *, const char *text, size_t len, const char *file, const char *assignment,
                    const gp_registry *, size_t *out_len, gp_errs *);
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
+/* set.c: the path of "a.b=value", its parts. */
+const char **gp_set_words(gp_arena *, const char *assignment, int *n);
+/* In a path from `root` on, names of stages become their numbers. */
+void gp_number_stages(gp_arena *, const gp_node *root, const char **word, int nwords);
 /* set.c: the name of the i-th buffer that stage `name` makes when it says no `out`;
  * NULL past the last. `*port`: its port, NULL for one that is named by its buffer. */
 const char *gp_default_out(gp_arena *, const gp_kind *kind, const char *name, int i,

@@ -1,4 +1,4 @@
-/* set.c - `--set PATH=VALUE`, in the tree and in the text of a file, and the names of stages that it needs.
+/* set.c - `--set PATH=VALUE`, and the names of stages that it needs.
  *
  * It changes the tree before resolve reads it. Nodes may be shared through
  * aliases, so the way from the root to the change is copied first: a change
@@ -39,8 +39,7 @@ void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
     }
 }
 
-/* In a path from `n` on, names of stages become their numbers. */
-static void number_stages(gp_arena *a, const gp_node *n, const char **word, int nwords)
+void gp_number_stages(gp_arena *a, const gp_node *n, const char **word, int nwords)
 {
     for (int w = 0; n && w < nwords; w++) {
         bool named = n->kind == GP_LIST && w && !strcmp(word[w - 1], "stages");
@@ -286,8 +285,7 @@ static gp_node *parse_value(struct set *s, const char *value)
     return n;
 }
 
-/* The path of "a.b=value", its parts. */
-static const char **words_of(gp_arena *a, const char *assignment, int *n)
+const char **gp_set_words(gp_arena *a, const char *assignment, int *n)
 {
     const char **word = NULL, *equals = strchr(assignment, '=');
     int cap = 0;
@@ -306,52 +304,15 @@ bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
     const char *equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
         return gp_fail(errs, GP_E_USAGE, s.at, "write PATH=VALUE, like streams=4");
-    s.word = words_of(a, assignment, &s.nwords);
+    s.word = gp_set_words(a, assignment, &s.nwords);
     for (int i = 0; i < s.nwords; i++)
         if (!*s.word[i])
             return gp_fail(errs, GP_E_USAGE, s.at, "the path has an empty part");
     if (!(s.value = parse_value(&s, equals + 1)) || !check_path(&s, spec, registry))
         return false;
-    number_stages(a, spec->root, s.word, s.nwords);
+    gp_number_stages(a, spec->root, s.word, s.nwords);
     gp_node *root = put(&s, spec->root, 0);
     if (root)
         spec->root = root;
     return root != NULL;
-}
-
-/* ---- in the text ------------------------------------------------------ */
-
-static bool is_same(const gp_node *x, const gp_node *y)
-{
-    if (x->kind != y->kind || x->n != y->n)
-        return false;
-    if (x->kind == GP_SCALAR)
-        return x->len == y->len && !memcmp(x->text, y->text, x->len);
-    for (int i = 0; i < x->n; i++) {
-        const gp_node *other = x->kind == GP_LIST ? y->item[i] : gp_node_get(y, x->key[i]->text);
-        if (!other || !is_same(x->item[i], other))
-            return false;
-    }
-    return true;
-}
-
-char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, const char *assignment,
-                   const gp_registry *registry, size_t *out_len, gp_errs *errs)
-{
-    gp_spec *want = gp_parse(a, text, len, file, errs);
-    int n = 0;
-    if (!want)
-        return NULL;
-    const gp_node *before = want->root;
-    if (!gp_spec_set(a, want, assignment, registry, errs))
-        return NULL;
-    const char **word = words_of(a, assignment, &n);
-    number_stages(a, before, word, n);
-    char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
-    gp_errs *ignored = GP_NEW(a, gp_errs, 1);
-    const gp_spec *is = out ? gp_parse(a, out, *out_len, file, ignored) : NULL;
-    if (out && (!is || !is_same(want->root, is->root)))
-        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "'%.100s' cannot be written into this file "
-                               "without a change in another place (an anchor?); write it by hand", assignment));
-    return out;
 }
