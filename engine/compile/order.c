@@ -1,8 +1,8 @@
 /* order.c - stages in topological order, as near to the file's as can be.
  *
  * A depth-first search in file order: a stage comes after the producers of what
- * it reads, after those of the buffers that its outputs are `like`, and after the
- * stages that close a cycle with what it makes (carry.c). */
+ * it reads, after those of the buffers that its outputs are `like`, after the
+ * stages that close a cycle with what it makes (carry.c), and after those that use a state before it (state.c). */
 #include "compile/resolve.h"
 
 /* The k-th of the stages that close a cycle with what `st` makes, or -2: they take the frame before from its slot, and
@@ -32,8 +32,9 @@ static int edge(const gp_resolving *r, const gp_rstage *st, int k, bool *like)
         b = st->s.out[k - st->s.nin];
         b = b < 0 ? -1 : r->buffer[b].like;
     } else {
+        int rest = k - st->s.nin - st->s.nout;
         *like = false;
-        return carrier(r, st, k - st->s.nin - st->s.nout);
+        return rest < st->s.nafter ? st->s.after[rest] : carrier(r, st, rest - st->s.nafter);
     }
     return b < 0 ? -1 : r->buffer[b].b.producer.stage;
 }

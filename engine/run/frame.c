@@ -125,7 +125,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         if (gp_stage_circles_back(st))
             out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
         for (int k = 0; k < st->nout; k++) {
-            if (!hole)
+            if (!hole && !p->run->graph->buffer[st->out[k]].state)         /* a state is whole in any frame */
                 s->type[st->out[k]] = out[k];
             s->hole[st->out[k]] = hole, s->gaps[st->out[k]] = made[k];
         }
