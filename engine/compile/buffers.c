@@ -126,7 +126,7 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
             AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text, file && file->kind == GP_SCALAR
                ? gp_format(r->arena, "; a constant has its file as const: %.200s", file->text) : gp_near_text(&near));
     }
-    if (gp_node_get(map, "const") && !gp_node_get(map, "carry")) {
+    if (gp_node_get(map, "const") && !gp_node_get(map, "carry") && !gp_node_get(map, "state")) {
         read_const(r, b);
         return;
     }

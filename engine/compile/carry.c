@@ -152,6 +152,9 @@ static void find_segments(gp_resolving *r)
         leaves[s->cycle] |= r->graph->launch == GP_LAUNCH_PERSISTENT
                          || (!gp_is_carry(s) && (!s->device || s->regroups));
     }
+    for (int v = r->ngiven; v < r->nstages; v++)
+        if (leaves[r->stage[v].s.cycle] && gp_is_carry(&r->stage[v].s) && gp_is_state(&r->buffer[r->stage[v].s.out[0]]))
+            gp_state_leaves(r, &r->stage[v]);
     for (int v = 0; v < r->nstages; v++) {
         gp_stage *s = &r->stage[v].s;
         s->circles = s->cycle && !leaves[s->cycle];
@@ -191,9 +194,6 @@ void gp_carry_cycles(gp_resolving *r)
         members[gp_root(up, v)]++;
     for (int v = 0; v < n && any; v++)
         r->stage[v].s.cycle = members[gp_root(up, v)] > 1 ? gp_root(up, v) + 1 : 0;
-    for (int v = r->ngiven; v < n; v++)
-        if (r->stage[v].s.closes && r->buffer[r->stage[v].s.out[0]].b.state)
-            gp_state_stays(r, r->stage[v].s.cycle);
     find_segments(r);
 }
 

@@ -252,7 +252,7 @@ static void connect_carry(gp_resolving *r, gp_rstage *st)
     st->s.nin = 2;
     st->s.in[1] = b->init;
     r->buffer[b->init].readers++;
-    if (b->b.state)
+    if (b->b.state && &r->buffer[b->newest] != b)
         st->s.in[0] = b->newest, r->buffer[b->newest].readers++;
     else if (v && v->konst)
         AT(r, c.at, "buffer '%s' carries '%s', which is constant: it has no frames to carry; read '%s' itself", b->b.name,

@@ -95,29 +95,27 @@ void gp_state_wire(gp_resolving *r, gp_rstage *carry)
 
 /* ---- once stages and types are known --------------------------------------------------- */
 
-/* What keeps a stage from using a state; NULL: nothing. */
-static const char *against(const gp_resolving *r, const gp_rstage *st)
+void gp_state_leaves(gp_resolving *r, gp_rstage *carry)
 {
-    return r->graph->launch == GP_LAUNCH_PERSISTENT ? "is in a pipeline with 'launch: persistent'"
-         : !st->s.device                            ? "runs on the host"
-         : st->s.regroups                           ? "changes how many frames there are" : NULL;
-}
-
-void gp_state_stays(gp_resolving *r, int cycle)
-{
-    const gp_rstage *carry = NULL;
-    for (int v = 0; v < r->nstages && !carry; v++)
-        if (r->stage[v].s.cycle == cycle && gp_is_carry(&r->stage[v].s) && r->buffer[r->stage[v].s.out[0]].b.state)
-            carry = &r->stage[v];
-    for (int v = 0; v < r->nstages && carry; v++) {
+    bool told = carry->broken;
+    if (!told && r->graph->launch == GP_LAUNCH_PERSISTENT)
+        told = !AT(r, carry->s.at, "the state '%s' and 'launch: persistent' do not go together: set 'launch: graph'",
+                   carry->s.name);
+    for (int v = 0; v < r->ngiven && !carry->broken; v++) {
         gp_rstage *st = &r->stage[v];
-        if (st->s.cycle != cycle || !st->s.kind || st->broken)
+        bool on = st->s.cycle == carry->s.cycle && (!st->s.device || st->s.regroups);
+        told |= on;
+        if (!on || st->broken)
             continue;
-        if (gp_is_carry(&st->s) ? !r->buffer[st->s.out[0]].b.state : against(r, st) != NULL)
-            st->broken = !AT(r, st->s.at, "stage '%s' %s, and %s the state '%s', which is on one device: what stages there "
-                             "do with it in one frame is one launch", st->s.name, gp_is_carry(&st->s) ? "carries frames"
-                             : against(r, st), st->s.nafter ? "uses" : "stands between stages that use", carry->s.name);
+        st->broken = true;
+        AT(r, st->s.at, "stage '%s' %s, and %s the state '%s'; all that a frame does with a state is one launch on a device",
+           st->s.name, st->s.device ? "changes how many frames there are" : "runs on the host",
+           st->s.nafter ? "uses" : "stands between stages that use", carry->s.name);
     }
+    if (!told)
+        AT(r, carry->s.at, "stages that use the state '%s' also use a buffer that is carried in two ways: let these be alike",
+           carry->s.name);
+    carry->broken = true;
 }
 
 /* May it read what it changes? It may where each thread reads the elements that it writes, and no others. */
