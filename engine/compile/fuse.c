@@ -25,7 +25,7 @@ static bool is_reduction(const gp_stage *s)
 
 static bool may_join(const gp_stage *s)
 {
-    return !s->nafter && (gp_is_elementwise(s) || is_reduction(s));        /* what uses a state stands alone */
+    return !s->states && (gp_is_elementwise(s) || is_reduction(s));        /* what uses a state stands alone */
 }
 
 /* ---- may they? --------------------------------------------------------------- */
@@ -331,7 +331,7 @@ static void try_join(gp_fusing *f, int w, int port, gp_joined *room)
     const gp_stage *to = &f->g->stage[w], *from;
     int by = gp_stage_maker(f->g, to, port), v = by < 0 ? -1 : f->group[by], all[GP_FUSE_MOST + 1];
     from = by < 0 ? NULL : &f->g->stage[by];
-    if (v < 0 || !gp_is_elementwise(from) || from->nafter || v == f->group[w])
+    if (v < 0 || !gp_is_elementwise(from) || from->states || v == f->group[w])
         return;
     int n = members(f, v, f->group[w], all);
     const char *why = against(f, from, to, all, n);
@@ -450,7 +450,7 @@ gp_graph *gp_fuse_steps(gp_resolving *r, gp_graph *g)
     if (!f.kind || g->nstages > GP_FUSE_MOST)
         return NULL;
     for (int v = 0; v < g->nstages; v++) {
-        if (!gp_is_elementwise(&g->stage[v]) || g->stage[v].zero)
+        if (!gp_is_elementwise(&g->stage[v]) || g->stage[v].zero || g->stage[v].states)
             return NULL;
         stage[v] = v;
     }

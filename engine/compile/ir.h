@@ -229,7 +229,8 @@ typedef struct gp_stage {
                                   of the topological order */
     int cycle;                 /* the same number, from 1 up, for all stages of a cycle; 0: it is on none */
     bool circles;              /* ... which is in one segment */
-    int *after; int nafter;    /* stages that use a state before it does */
+    bool states;               /* it uses a state, */
+    int *after; int nafter;    /* ... behind these stages, which use it before */
     int last;                  /* of one that closes a cycle: what it carries is ready behind this one */
     bool each_shape;           /* the types of its outputs are bounds: shape() is called for each frame */
     bool fills_device, reads_device; int at_once; const char *does;    /* likewise */

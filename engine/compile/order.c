@@ -51,7 +51,7 @@ static void report(gp_resolving *r, const struct step *path, int from, int n)
     bool states = false;
     for (int i = from; i < n; i++) {
         int to = path[i + 1 < n ? i + 1 : from].stage;
-        states |= r->stage[path[i].stage].s.nafter > 0;
+        states |= r->stage[path[i].stage].s.states;
         early = to > path[i].stage ? &r->stage[path[i].stage] : early;
     }
     if (states && r->reported)

@@ -41,6 +41,8 @@ int gp_state_changed(gp_resolving *r, int state, const gp_rstage *by, int port)
     gp_rbuf *b = gp_push_buffer(r, gp_format(r->arena, "%s#%d", name, n), by->s.at);
     b->b.state = name, b->b.hidden = true, b->older = older;
     b->b.producer = (gp_use){ (int)(by - r->stage), port };
+    if (r->buffer[state].known)        /* it comes into a loop */
+        b->b.said = r->buffer[state].b.type, b->said_by = name;
     return r->buffer[state].newest = (int)(b - r->buffer);
 }
 
@@ -70,27 +72,43 @@ static void come_after(gp_resolving *r, gp_rstage *st, int before)
     st->s.after[n] = before;
 }
 
-void gp_state_wire(gp_resolving *r, gp_rstage *carry)
+/* Stages that use a state come one behind the other, the first behind stage `last`. Which is the last? */
+static int chain(gp_resolving *r, int state, int last, bool *read)
 {
-    int state = carry->s.out[0], last = (int)(carry - r->stage);
-    const gp_rbuf *b = &r->buffer[state];
-    bool read = false, changed = b->newest != state;
+    const char *name = r->buffer[state].b.state;
     for (int i = 0; i < r->nstages; i++) {
         gp_rstage *st = &r->stage[i];
-        int in = port_of(r, st->s.in, st->s.nin, b->b.state), out = port_of(r, st->s.out, st->s.nout, b->b.state);
-        if (st == carry || (in < 0 && out < 0))
+        int in = port_of(r, st->s.in, st->s.nin, name), out = port_of(r, st->s.out, st->s.nout, name);
+        if ((gp_is_carry(&st->s) && st->s.out[0] == state) || (in < 0 && out < 0))
             continue;
-        read |= in >= 0 || (st->s.kind && st->s.kind->in_place);
-        come_after(r, st, last);
+        *read |= in >= 0 || (st->s.kind && st->s.kind->in_place);
+        st->s.states = true;
+        if (last >= 0)
+            come_after(r, st, last);
         last = i;
     }
-    carry->s.last = last;
+    return last;
+}
+
+void gp_state_wire(gp_resolving *r, gp_rstage *carry)
+{
+    const gp_rbuf *b = &r->buffer[carry->s.out[0]];
+    bool read = false, changed = b->newest != carry->s.out[0];
+    carry->s.last = chain(r, carry->s.out[0], (int)(carry - r->stage), &read);
     if (!changed)
         AT(r, b->b.at, read ? "no stage changes the state '%s': name it in a stage's 'out', or make it a constant"
                             : "the state '%s' is declared, but no stage reads or changes it", b->b.name);
     else if (!read)
         AT(r, b->b.at, "no stage reads the state '%s'; read it with in: %s", b->b.name, b->b.name);
     carry->broken |= !changed || !read;
+}
+
+void gp_state_wire_body(gp_resolving *r)
+{
+    bool read;
+    for (int b = 0; b < r->body->stage->s.nin; b++)
+        if (r->buffer[b].b.state)
+            chain(r, b, -1, &read);
 }
 
 /* ---- once stages and types are known --------------------------------------------------- */
@@ -110,7 +128,7 @@ void gp_state_leaves(gp_resolving *r, gp_rstage *carry)
         st->broken = true;
         AT(r, st->s.at, "stage '%s' %s, and %s the state '%s'; all that a frame does with a state is one launch on a device",
            st->s.name, st->s.device ? "changes how many frames there are" : "runs on the host",
-           st->s.nafter ? "uses" : "stands between stages that use", carry->s.name);
+           st->s.states ? "uses" : "stands between stages that use", carry->s.name);
     }
     if (!told)
         AT(r, carry->s.at, "stages that use the state '%s' also use a buffer that is carried in two ways: let these be alike",

@@ -194,7 +194,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
         if (gp_is_carry(&r->stage[i].s) && gp_is_state(&r->buffer[r->stage[i].s.out[0]]))
             gp_state_wire(r, &r->stage[i]);
     if (r->body)
-        gp_loop_ends(r, failed);
+        gp_state_wire_body(r), gp_loop_ends(r, failed);
     int used = r->errs->failed == failed ? r->nbuffers : 0;
     for (int i = 0; i < used; i++)
         check_used(r, &r->buffer[i]);

@@ -69,7 +69,7 @@ static bool take_memory(gp_run *run, checked *c, gp_errs *errs)
     c->copy = run->dev[0]->backend->alloc(run->dev[0], GP_MEMORY_PINNED, pt->n * pt->size, errs);
     if (!c->copy)
         return false;
-    pt->frames = c->part->order >= 0 || c->part->stage->nafter;
+    pt->frames = c->part->order >= 0 || c->part->stage->states;
     if (!(pt->same = malloc((pt->n + 7) / 8)))
         return gp_fail(errs, GP_E_RESOURCE, c->part->stage->at, "stage '%s': no memory", c->part->stage->name);
     return true;
