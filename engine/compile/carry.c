@@ -313,7 +313,7 @@ void gp_carry_check(gp_resolving *r)
     for (int i = r->ngiven; i < r->nstages; i++)
         if (gp_is_carry(&r->stage[i].s) && !r->stage[i].broken && !r->stage[i].outs_broken)
             check_buffer(r, &r->stage[i]);
-    for (int i = 0; i < r->ngiven; i++)
+    for (int i = 0; i < r->ngiven && !r->errs->failed; i++)        /* else it may not be known what they compute */
         gp_state_check(r, &r->stage[i]);
     for (int i = 0; i < r->ngiven; i++) {
         const gp_rstage *st = &r->stage[i];

@@ -176,6 +176,12 @@ static inline bool gp_is_const(const gp_buffer *b)
     return b->producer.stage < 0 && !b->given;
 }
 
+/* As plans have it: what stages make of a state is that state. */
+static inline const char *gp_buffer_shown(const gp_buffer *b)
+{
+    return b->state ? b->state : b->name;
+}
+
 typedef struct gp_stage {
     const gp_kind *kind;
     const gp_plugin_info *plugin;      /* that the kind is of; NULL: none */

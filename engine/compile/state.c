@@ -94,6 +94,7 @@ void gp_state_wire(gp_resolving *r, gp_rstage *carry)
 {
     const gp_rbuf *b = &r->buffer[carry->s.out[0]];
     bool read = false, changed = b->newest != carry->s.out[0];
+    carry->s.states = true;
     carry->s.last = chain(r, carry->s.out[0], (int)(carry - r->stage), &read);
     if (!changed)
         AT(r, b->b.at, read ? "no stage changes the state '%s': name it in a stage's 'out', or make it a constant"
