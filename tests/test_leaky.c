@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include "iotest.h"
+#include "run/pipeline.h"
+#include "run/run.h"
 
 enum { FRAMES = 200, WORDS = 1024, DEPTH = 3 };
 
@@ -288,6 +290,41 @@ TEST(late_in_a_queue)
     ck_assert_uint_eq(a.late, DEPTH);
     ck_assert_uint_eq(a.out, 0);
     ck_assert_int_eq(io_files("out"), 0);
+}
+
+/* A pause takes back the newest frames that nobody has read, where the depth is smaller then: they count as dropped, and
+ * their bytes, each of a frame that is not whole, count no more. */
+TEST(taken_back)
+{
+    enum { CAME = 10, ROWS = 3 };
+    static char data[CAME * WORDS * 4];
+    gp_errs errs = { .n = 0 };
+    char *y = format("depth: 12\nbuffers: {x: {dtype: i32, shape: [4, 256]}, y: {like: x}}\nstages:\n"
+                     "  - {use: read, path: in, format: raw, out: x}\n  - {use: lua, script: rows.lua, in: x, out: y}\n"
+                     "  - {name: view, use: write, path: fifo, in: y, when_full: drop-newest}\n");
+    const char *less[] = { "depth=1" };
+    pipe_text(io_dir, "rows.lua", format("function process(f, x, y) y:copy(x) f.valid = %d end\n", ROWS));
+    ck_assert_int_eq(mkfifo(io_at("in"), 0600), 0);
+    int fd = open(io_at("in"), O_RDWR);
+    ck_assert_int_eq(write(fd, data, sizeof data), sizeof data);
+    gp_pipeline *p = pipe_compiled(io_dir, y, (gp_config){ 0 });
+    gp_pipeline *q = pipe_compiled(io_dir, y, (gp_config){ .set = less, .nset = 1 });
+    ck_assert_msg(pipe_run_part(p, NULL, q, 2 * CAME, (gp_run_options){ 0 }, &errs) == GP_PAUSED, "%s", pipe_said(&errs));
+    close(fd);                         /* the source ends */
+    ck_assert_msg(gp_pipeline_go_on(q, p, NULL, &errs) == GP_DONE, "%s", pipe_said(&errs));
+    gp_account a[2];
+    ck_assert_int_eq(gp_accounts(q, a, 2), 2);
+    adds_up(&a[OF_QUEUE]);
+    ck_assert_uint_eq(a[OF_QUEUE].full, CAME - 1);
+    const gp_run *run = gp_pipeline_lock_run(q);
+    const gp_actorrt *leak = run->actor;
+    while (!leak->leak)
+        leak++;
+    ck_assert_uint_eq(leak->frames, 1);
+    ck_assert_uint_eq(leak->bytes, ROWS * WORDS);
+    ck_assert_uint_eq(leak->out[0]->there, 1);
+    gp_pipeline_unlock_run(q);
+    gp_pipeline_destroy(q), gp_pipeline_destroy(p);
 }
 
 TEST_SUITE(leaky, set_up, NULL, 0)

@@ -207,7 +207,7 @@ void gp_leak_take(gp_actorrt *p, const gp_actorrt *was, const gp_held_frame *fra
         }
         drop_one(l);
         atomic_fetch_sub(&p->frames, 1);
-        atomic_fetch_sub(&p->bytes, gp_bytes(p->out[0]->type ? &f->type : &p->out[0]->buffer->type));
+        atomic_fetch_sub(&p->bytes, gp_bytes(&f->type));
     }
     atomic_fetch_sub(&p->out[0]->produced.at, (uint64_t)n);
     for (int i = 0; i < from->n; i++) {
