@@ -303,8 +303,31 @@ for N in (large, 40):
             a = r.account["sources"][1]
             check(f"{name}: account", numbers and a["in"] == 10 == a["out"] + a["dropped"] and a["out"] == len(numbers), (a, numbers))
 
-# ---- a pause does not wait for a finish(), nor for what only begins a frame
+# a stage stands between: what is in the way of a smaller depth may never be read, which is said, and the run goes on
 N, BYTES = large, 4 * ROWS * large
+os.remove("out")
+os.mkfifo("out")
+put("copy.lua", "function process(f, x, y) y:copy(x) end\n")
+source = Fifo()
+r = Run(source.text + "  - {use: lua, script: copy.lua, in: x, out: y, when_full: drop-newest}\n"
+        "  - {name: s, use: write, path: out, format: raw, in: y}\n", ", y: {like: x}")
+for k in range(8):
+    source.put(data(k))
+    check(f"between: frame {k}", r.has(k + 1))
+ok, _, said = r.set("depth=1")
+check("between: refused", not ok and "as nobody has taken what 's' writes for 5 s" in said[1], said)
+ok, *why = r.set("depth=5")
+check("between: a larger one", ok, why)
+got = []
+t = threading.Thread(target=lambda: got.append(open_then_read()))
+t.start()
+ok, *why = r.set("depth=1")
+check("between: once it is read", ok, why)
+source.end()
+t.join(60)
+check("between: ends", r.end() == 0 and got and frames_of(got[0]), r.text)
+
+# ---- a pause does not wait for a finish(), nor for what only begins a frame
 os.remove("out")
 os.mkfifo("out")
 source = Fifo()
