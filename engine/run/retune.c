@@ -23,7 +23,7 @@
 static uint64_t needed(const gp_run *run, const gp_ringrt *r)
 {
     uint64_t made = atomic_load(&r->produced.at), least = UINT64_MAX;
-    if (r->ring->producer >= 0 && run->actor[r->ring->producer].leak && !atomic_load(&run->actor[r->ring->producer].over))
+    if (r->ring->producer >= 0 && run->actor[r->ring->producer].leak)
         return 0;
     if (r->ring->producer >= 0) {
         const gp_actorrt *p = &run->actor[r->ring->producer];
