@@ -327,6 +327,18 @@ source.end()
 t.join(60)
 check("between: ends", r.end() == 0 and got and frames_of(got[0]), r.text)
 
+# ---- a run that ends while it is asked
+for first, says in [(b'{"seconds": 1}\n', "the run of 'over' has ended"), (b"", "'over' gives no answer: its run has ended, or")]:
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind("over")
+        s.listen()
+        p = spawn("set", "./over", "depth=3", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with s.accept()[0] as c:
+            c.sendall(first)
+        said = p.communicate(timeout=60)
+        check("it ends meanwhile", p.returncode == 1 and says.replace("over", "./over", 1) in said[1], said)
+    os.remove("over")
+
 # ---- a pause does not wait for a finish(), nor for what only begins a frame
 os.remove("out")
 os.mkfifo("out")
