@@ -291,7 +291,7 @@ static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, u
 {
     const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;
     int64_t rows = b->type.dim[0];
-    bool same = lead && !lead->buffer->carried && !(lead->buffer->varies & 1) && lead->buffer->type.dim[0] == rows;
+    bool same = lead && !b->state && !lead->buffer->carried && !(lead->buffer->varies & 1) && lead->buffer->type.dim[0] == rows;
     return same ? gp_meta_of(lead, f)->rows : rows;
 }
 

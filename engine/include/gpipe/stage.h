@@ -899,6 +899,10 @@ typedef struct gp_kind {
      * while the stage is open, beside run(). What is said here is noted once all that was written is on disk, as
      * gp_outfile.durable has it. */
     void (*save)(void *state, gp_saved *s);
+
+    /* Device: a stage may read a state (a buffer with `state: true`) that it changes, which is one place in memory: record()
+     * may find an output where an input is. What is `elementwise` may do so without this. */
+    bool in_place;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
