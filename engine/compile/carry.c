@@ -59,10 +59,10 @@ void gp_carry_read_init(gp_resolving *r, int buffer)
 
 void gp_carry_read(gp_resolving *r, int buffer)
 {
-    static const char *const none[] = { "like", "const" };
+    static const char *const none[] = { "like", "const", "save" };
     const gp_node *map = r->buffer[buffer].node, *carry = gp_node_get(map, "carry");
     const char *u = r->buffer[buffer].b.name;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (gp_node_get(map, none[i]))
             AT(r, gp_node_get(map, none[i])->at, "'%s' has no effect: buffer '%s' carries another, and has its type",
                none[i], u);
@@ -313,7 +313,7 @@ void gp_carry_check(gp_resolving *r)
     for (int i = r->ngiven; i < r->nstages; i++)
         if (gp_is_carry(&r->stage[i].s) && !r->stage[i].broken && !r->stage[i].outs_broken)
             check_buffer(r, &r->stage[i]);
-    for (int i = 0; i < r->ngiven; i++)
+    for (int i = 0; i < r->ngiven && !r->errs->failed; i++)        /* else it may not be known what they compute */
         gp_state_check(r, &r->stage[i]);
     for (int i = 0; i < r->ngiven; i++) {
         const gp_rstage *st = &r->stage[i];

@@ -164,6 +164,7 @@ typedef struct gp_buffer {
     bool carried;              /* all of it comes through carried buffers: it decides no frame's name, time or end */
     const char *state;         /* of the state of that name (state.c): that itself, or what a stage changed it to, all in one
                                   place in memory; NULL: of none */
+    const char *save; gp_loc save_at;  /* of a state: the .npy file that has it once the run has ended; NULL: none */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
@@ -174,6 +175,12 @@ typedef struct gp_buffer {
 static inline bool gp_is_const(const gp_buffer *b)
 {
     return b->producer.stage < 0 && !b->given;
+}
+
+/* As plans have it: what stages make of a state is that state. */
+static inline const char *gp_buffer_shown(const gp_buffer *b)
+{
+    return b->state ? b->state : b->name;
 }
 
 typedef struct gp_stage {

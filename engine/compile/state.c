@@ -25,6 +25,14 @@ void gp_state_read(gp_resolving *r, int buffer)
                "memory", none[i], name);
     if (b->b.varies)
         AT(r, gp_node_at(b->node, "shape", b->b.at), "the state '%s' has one shape: write it without '<='", name);
+    const gp_node *file = gp_node_get(b->node, "save");
+    r->read.key = "save";
+    if (file && (b->b.save = gp_read_path(&r->read, file))) {
+        size_t len = strlen(b->b.save);
+        b->b.save_at = file->at;
+        if (len < 5 || strcmp(b->b.save + len - 4, ".npy"))
+            AT(r, file->at, "'save' of the state '%s' is a .npy file", name);
+    }
     b->broken |= yes < 1;
     b->b.state = name, b->newest = buffer;
     gp_carry_read_init(r, buffer);
@@ -94,6 +102,7 @@ void gp_state_wire(gp_resolving *r, gp_rstage *carry)
 {
     const gp_rbuf *b = &r->buffer[carry->s.out[0]];
     bool read = false, changed = b->newest != carry->s.out[0];
+    carry->s.states = true;
     carry->s.last = chain(r, carry->s.out[0], (int)(carry - r->stage), &read);
     if (!changed)
         AT(r, b->b.at, read ? "no stage changes the state '%s': name it in a stage's 'out', or make it a constant"

@@ -10,7 +10,7 @@ static const char *const extra_name[] = { "const", "table", "state", "scratch" }
 static const char *ring_name(const gp_plan *p, int ring)
 {
     return ring < 0 || p->ring[ring].buffer < 0 ? "(frame infos)"
-                                                : p->graph->buffer[p->ring[ring].buffer].name;
+                                                : gp_buffer_shown(&p->graph->buffer[p->ring[ring].buffer]);
 }
 
 /* ---- text ------------------------------------------------------------ */

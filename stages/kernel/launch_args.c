@@ -57,13 +57,6 @@ static const char *buffer_of(gp_shape *s, const char *side, int i)
     return !n ? NULL : n->kind == GP_SCALAR ? n->text : n->item[i]->text;
 }
 
-/* Are an input and an output one buffer? Only a state can be both. */
-static bool is_one_buffer(gp_shape *s, int in, int out)
-{
-    const char *a = buffer_of(s, "in", in), *b = buffer_of(s, "out", out);
-    return a && b && !strcmp(a, b);
-}
-
 /* "'a', 'b' and 'c'": all ports. */
 static const char *list_ports(gp_shape *s)
 {
@@ -109,7 +102,7 @@ static bool read_port(gp_shape *s, gp_kargs *o, const gp_node *n, bool batched)
         out = 0;
     if (in == s->nin && out == s->nout)
         return fail_no_port(s, n);
-    if (in < s->nin && out < s->nout && is_one_buffer(s, in, out))
+    if (in < s->nin && out < s->nout && gp_shape_is_state(s, in, out))
         in = s->nin;
     if (in < s->nin && out < s->nout)
         return gp_shape_fail_at(s, n->at, "'%s' is the name of an input and of an output; give "

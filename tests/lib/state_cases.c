@@ -82,6 +82,31 @@ TEST_THIN(begins_with, 3, 1)
     }
 }
 
+/* ---- what is kept of it ------------------------------------------------- */
+
+/* A run begins with what the one before saved; one that fails leaves that as it is. */
+TEST(saved)
+{
+    const char *dir = pipe_dir();
+    size_t n;
+    float sum[4] = { 0 };
+    pipe_text(dir, "fail.lua", "function process(f, x, y)\n  if f.index == 5 then error('no') end\n  y:copy(x)\nend\n");
+    for (int run = 0; run < 4; run++) {
+        char *yaml = format("buffers: {x: {dtype: f32, shape: [4]}, s: {state: true, dtype: f32, shape: [4], init: %s, save: out/s.npy}, "
+                            "y: {like: x}}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+                            "  - {use: expr, in: [x, s], out: s, expr: s + x}\n  - {use: expr, in: [x, s], out: y, expr: s - x}\n"
+                            "%s  - {use: discard}\n", run ? "out/s.npy" : "0",
+                            run == 2 ? "  - {use: lua, script: fail.lua}\n" : "");
+        pipe_result r = cases_run(dir, yaml, run);
+        ck_assert_msg(r.outcome == (run == 2 ? GP_ERROR : GP_DONE), "run %d: %s", run, pipe_said(&r.errs));
+        for (int i = 0; i < 36 && run != 2; i++)
+            sum[i % 4] += (float)i;
+        OWNED char *file = pipe_read(dir, "out/s.npy", &n);
+        ck_assert(file && n > sizeof sum);
+        ck_assert_msg(!memcmp(file + n - sizeof sum, sum, sizeof sum), "run %d", run);
+    }
+}
+
 /* ---- frames that are not whole ------------------------------------------ */
 
 /* The second of three frames has one row of two: the state is whole all the same. A frame that a script drops makes the
