@@ -121,6 +121,8 @@ static bool check_tasks(verifying *v)
         for (int j = 0; j < t->ndeps; j++)
             if (t->segment < 0 || p->task[t->dep[j]].segment != t->segment)
                 return BUG(v, nowhere(v), "task %d waits for one of another actor", i);
+            else if (p->task[t->dep[j]].turn > t->turn)
+                return BUG(v, nowhere(v), "a launch of several frames does task %d before one that it waits for", i);
         if (listed[i] != (t->segment >= 0))
             return BUG(v, nowhere(v), "task %d is in no segment", i);
         if (t->stage < 0)
@@ -236,7 +238,9 @@ static bool check_read(const verifying *v, int i, int ring)
     int actor = t->segment < 0 ? v->actor[t->stage] : v->segment_actor[t->segment];
     v->reader[ring] = actor;
     if (t->stage >= 0 && gp_stage_circles_back(&v->g->stage[t->stage]) && r->producer == actor)
-        return true;                   /* of the frame before */
+        return (t->turn == GP_TURN_IN && v->writer[ring] >= 0 && p->task[v->writer[ring]].turn == GP_TURN_IN)
+            || BUG(v, ring_at(v, ring), "a launch of several frames does not make buffer '%s' before task %d needs it in the "
+                   "next frame", ring_name(v, ring), i);
     if (r->producer == actor && t->segment >= 0
             ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
             : r->segment < 0 && v->consumer[ring] == actor)
@@ -535,7 +539,7 @@ static bool check_state(const verifying *v, int carry)
         if (i == carry || !uses(v, t, state))
             continue;
         ok = i > carry && t->op == GP_TASK_STAGE && t->segment == p->task[carry].segment && waits_for(t, last)
-          && v->g->stage[t->stage].circles;
+          && v->g->stage[t->stage].circles && t->turn == GP_TURN_IN;
         last = i;
     }
     return (ok && last != carry && first->last == p->task[last].stage)

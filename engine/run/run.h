@@ -429,7 +429,7 @@ struct gp_run {
     struct gp_filetable *files, *held_files;
     struct gp_resume *resume;  /* resume.c's; NULL: the pipeline does not say `resume` */
     int64_t spin_ns;           /* how long threads look before they sleep */
-    int64_t awake_ns;          /* see turn.c */
+    int64_t awake_ns, asleep_ns;  /* see turn.c */
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
     atomic_llong delayed_ns;   /* likewise for how long its threads waited for a core, timed */
