@@ -7,9 +7,7 @@
  * left (Shanbhag, Pirk and Madden, "Efficient Top-K Query Processing on Massively Parallel Hardware", 2018). Where a
  * line has several chunks, what they leave are entries for the next pass. On a CPU one thread has a heap of k entries.
  * */
-#include "map.h"
-
-enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE };          /* as in stages/topk.c */
+#include "sort.h"
 
 struct topk_work {                         /* as in stages/topk.c */
     size_t lines, n, inner, rows, chunks;  /* rows: of a line in this pass */
@@ -17,26 +15,7 @@ struct topk_work {                         /* as in stages/topk.c */
     int largest;
 };
 
-/* ---- order ------------------------------------------------------------- */
-
-/* Unsigned numbers in the order of x; NaN is above all. */
-static __device__ __forceinline__ uint32_t ordered(float x)
-{
-    const uint32_t u = x == 0 ? 0 : __float_as_uint(x);
-    return x != x ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
-}
-static __device__ __forceinline__ uint64_t ordered(double x)
-{
-    const uint64_t u = x == 0 ? 0 : (uint64_t)__double_as_longlong(x);
-    return x != x ? ~uint64_t(0) : u >> 63 ? ~u : u | uint64_t(1) << 63;
-}
-static __device__ __forceinline__ uint32_t ordered(gp_half x) { return ordered(gp_from_half(x)); }
-static __device__ __forceinline__ uint64_t ordered(uint64_t x) { return x; }
-static __device__ __forceinline__ uint64_t ordered(int64_t x) { return (uint64_t)x ^ uint64_t(1) << 63; }
-template <class T> static __device__ __forceinline__ uint32_t ordered(T x)     /* of integers that i64 holds */
-{
-    return (uint32_t)((int64_t)x - (int64_t)real<T>::min);
-}
+/* ---- entries ----------------------------------------------------------- */
 
 struct narrow { uint64_t v; };
 struct alignas(16) wide { uint64_t key, place; };
@@ -129,28 +108,6 @@ static inline void topk(T *dst, int32_t *indices, const T *src, E *, const E *, 
 }
 
 #else
-
-/* The smaller of two to `a`, or with `down` the larger. */
-template <class E> static __device__ __forceinline__ void order(E &a, E &b, bool down)
-{
-    const E x = a, y = b;
-    if (before(y, x) != down)
-        a = y, b = x;
-}
-
-/* The entries of a block, in chunks of `size`: sorts runs of `run`, which lie `apart` and are bitonic, up and down in
- * turns; where there is one in a chunk, up. */
-template <class E> static __device__ __forceinline__ void sort_runs(E *v, unsigned run, unsigned apart, unsigned size)
-{
-    const unsigned all = SIZE / apart * run, spread = apart / run, turn = apart & (size - 1);
-    for (unsigned half = run / 2; half; half /= 2) {
-        __syncthreads();
-        for (unsigned i = threadIdx.x; i < all / 2; i += blockDim.x) {
-            const unsigned t = 2 * i - (i & (half - 1)), within = t & (run - 1), a = (t - within) * spread + within;
-            order(v[a], v[a + half], a & turn);
-        }
-    }
-}
 
 template <class T, class E>
 static __device__ __forceinline__ void topk(T *dst, int32_t *indices, const T *src, E *made, const E *had,

@@ -35,7 +35,7 @@ TEST(takes_every_built_in)
         { "topk", "topk_f16" }, { "topk", "topk_f64" }, { "topk", "topk_i64" }, { "channelize", "channelize_c64_f64" },
         { "gray", "gray_u8" }, { "label", "label_first_f16" }, { "label", "label_join" }, { "label", "label_before" },
         { "linear", "linear_f32_f16" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
-        { "reduce", "reduce_tree_sum_f64" }, { "regroup", "regroup_16" },
+        { "quantile", "quantile_short_f16" }, { "quantile", "quantile_count_i64" }, { "reduce", "reduce_tree_sum_f64" }, { "regroup", "regroup_16" },
         { "resize", "resize_weights_f64" }, { "resize", "resize_u8" }, { "resize", "resize_y_f16" }, { "resize", "resize_x_f64" },
         { "resize", "resize_nearest_2" }, { "scale", "scale_c64" }, { "slide", "taper_c64" }, { "iir", "iir_filter_f32_4" },
         { "resample", "resample_f64" }, { "power", "power_c64" }, { "correlate", "correlate_parts_c64" }, { "db", "db_f32" },

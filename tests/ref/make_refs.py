@@ -549,6 +549,38 @@ for name, x in numbers.items():
             for op, f in (("argmin", np.argmin), ("argmax", np.argmax)):
                 case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.int64))
 
+# -- quantiles: those of NumPy, in f64 ---------------------------------------------------
+
+
+def quantiles(name, x, q, axis=None, keep=False):
+    """`q`: None for the median; a list becomes the last axis."""
+    options = "op: median" if q is None else f"op: quantile, q: {q}"
+    options += "" if axis is None else f", axes: {list(axis) if isinstance(axis, tuple) else axis}"
+    r = np.quantile(x.astype(f64), 0.5 if q is None else q, axis=axis, keepdims=keep)
+    r = np.moveaxis(r, 0, -1) if isinstance(q, list) and len(q) > 1 else r
+    to = x.dtype if x.dtype.kind == "f" else f32
+    case("reduce", options + ", keep: true" * keep, name, np.atleast_1d(r).astype(to),
+         {np.dtype(np.float16): 1e-3, np.dtype(f64): 1e-14}.get(np.dtype(to), 1e-7))
+
+
+ranked = np.random.default_rng(20261201)
+for dtype in (np.uint8, np.int16, np.uint32, np.int64, np.uint64, np.float16, f32, f64):
+    kind = np.dtype(dtype)
+    x = ranked.normal(0, 1000, (2, 4099)).astype(dtype) if kind.kind == "f" else ranked.integers(
+        np.iinfo(dtype).min, np.iinfo(dtype).max, (2, 4099), dtype, endpoint=True)
+    numbers[f"ranked_{kind.name}"] = save(f"ranked_{kind.name}", x)
+for name, x in numbers.items():
+    for axis in (None, 0, -1) + (((0, 2), (1, 2)) if x.ndim > 2 else ()):
+        quantiles(name, x, None, axis, axis == 0)
+        quantiles(name, x, [0, 0.05, 0.5, 0.95, 1], axis, axis == -1)
+quantiles("cube_f32", cube, 0.25, (0, 1, 3))
+quantiles("long_f32", lines["f4"], [i / 100 for i in range(101)])
+infinite = save("infinite_f32", np.array([[np.inf, np.inf, 1, -np.inf], [-np.inf, 2, np.inf, 3]], f32))
+case("reduce", "op: median, axes: 1", "infinite_f32", np.array([np.inf, 2.5], f32))
+case("reduce", "op: quantile, q: [0, 1], axes: 1", "infinite_f32", np.array([[-np.inf, np.inf]] * 2, f32))
+single = save("single_u8", np.array([7], np.uint8))
+quantiles("single_u8", single, [0, 0.3, 1])
+
 # -- cumsum, softmax ----------------------------------------------------------------------
 
 far = save("far_f32", own.normal(0, 1, (2, 9000)).astype(f32))
