@@ -1102,6 +1102,11 @@ for largest in (True, False):
         topk(name, x, min(3, x.shape[-1]), -1, largest), topk(name, x, 2, 0, largest)
     topk("ties_i16", ties, 33, -1, largest), topk("ties_i16", ties, 90, 0, largest), topk("ties_i16", ties, 1, -1, largest)
     topk("long_u1", lines["u1"], 100, -1, largest), topk("long_f32", lines["f4"], 1024, -1, largest)
+for name in ("ranked_uint8", "ranked_float16", "ranked_int64", "ranked_float32", "ranked_uint64"):     # the whole line, sorted
+    r = np.sort(numbers[name], -1)
+    case("topk", "largest: false", name, r)
+    case("topk", "k: 0", name, r[:, ::-1])
+    case("topk", "k: 1500, largest: false", name, r[:, :1500])
 
 
 def channelize(options, name, x, n, taps, prototype=None):
