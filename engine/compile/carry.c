@@ -12,7 +12,7 @@
 
 static const gp_port in[] = {
     { "in", GP_ACCEPT_ANY, .help = "frames" },
-    { "init", GP_ACCEPT_ANY, .help = "what is there before the first" },
+    { "init", GP_ACCEPT_ANY, .optional = true, .help = "what is there before the first; else zeros" },
     { 0 }
 };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "the frame before" }, { 0 } };
@@ -43,18 +43,19 @@ bool gp_is_carry(const gp_stage *st)
 void gp_carry_read_init(gp_resolving *r, int buffer)
 {
     const gp_node *init = gp_node_get(r->buffer[buffer].node, "init");
+    gp_num first = { .is_int = true };
+    bool file = init && init->kind == GP_SCALAR && strlen(init->text) > 4 && !strcmp(init->text + strlen(init->text) - 4, ".npy");
+    r->read.key = "init";
+    bool broken = init && !file && !gp_read_num(&r->read, init, &first);
+    r->buffer[buffer].init = -1;
+    if (r->buffer[buffer].b.state && !file && !broken && first.is_int && !first.i)     /* zeros need no memory */
+        return;
     gp_rbuf *b = gp_push_buffer(r, gp_format(r->arena, "%s.init", r->buffer[buffer].b.name),
                                 init ? init->at : r->buffer[buffer].b.at);
     r->buffer[buffer].init = (int)(b - r->buffer);
     b->konst = true, b->b.depth = 1;
-    b->b.value.is_int = true;
-    r->read.key = "init";
-    if (!init)
-        return;
-    if (init->kind == GP_SCALAR && strlen(init->text) > 4 && !strcmp(init->text + strlen(init->text) - 4, ".npy"))
-        b->broken = !(b->b.path = gp_read_path(&r->read, init));
-    else
-        b->broken = !gp_read_num(&r->read, init, &b->b.value);
+    b->b.value = first;
+    b->broken = file ? !(b->b.path = gp_read_path(&r->read, init)) : broken;
 }
 
 void gp_carry_read(gp_resolving *r, int buffer)
@@ -202,7 +203,8 @@ void gp_carry_cycles(gp_resolving *r)
 /* The type of what `st` makes, by what it carries, what is declared or what its first frame is; NULL after errors. */
 static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
 {
-    gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]], *init = &r->buffer[st->s.in[1]];
+    gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]];
+    const gp_rbuf *init = st->s.in[1] < 0 ? NULL : &r->buffer[st->s.in[1]];
     if (u->like >= 0 && r->buffer[u->like].known)
         gp_buffer_type_like(u, &r->buffer[u->like].b.type, 0);
     for (int i = 0; i < r->nstages && v->carry && !v->known && !gp_is_complete(&v->b.said); i++) {
@@ -217,9 +219,9 @@ static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
         gp_buffer_type_like(v, &r->buffer[v->like].b.type, r->buffer[v->like].b.varies);
     if (gp_is_complete(&u->b.said) || gp_is_complete(&v->b.said))
         return gp_is_complete(&u->b.said) ? &u->b.said : &v->b.said;
-    if (init->known)
+    if (init && init->known)
         return &init->b.type;
-    if (u->b.state && !init->broken && !u->broken)
+    if (u->b.state && !(init && init->broken) && !u->broken)
         AT(r, u->b.at, "the type of the state '%s' is not known: declare dtype and shape, or like, or give a file as 'init'",
            u->b.name);
     else if (st->s.closes && !init->broken)
@@ -249,7 +251,7 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
 {
     gp_rbuf *u = st->outs_broken ? NULL : &r->buffer[st->s.out[0]];
     const gp_type *t = u && !u->broken && !st->broken ? type_of(r, st) : NULL;
-    if (!t || !check_init(r, u, &r->buffer[st->s.in[1]], t)) {
+    if (!t || (st->s.in[1] >= 0 && !check_init(r, u, &r->buffer[st->s.in[1]], t))) {
         if (u)
             u->broken = true;
         return;

@@ -251,7 +251,8 @@ static void connect_carry(gp_resolving *r, gp_rstage *st)
     keep(r, 2, names, &st->s.in, &st->s.in_name);
     st->s.nin = 2;
     st->s.in[1] = b->init;
-    r->buffer[b->init].readers++;
+    if (b->init >= 0)
+        r->buffer[b->init].readers++;
     if (b->b.state && &r->buffer[b->newest] != b)
         st->s.in[0] = b->newest, r->buffer[b->newest].readers++;
     else if (v && v->konst)

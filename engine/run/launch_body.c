@@ -293,10 +293,11 @@ static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
     return r->errs->failed == before && is_done(r, run, st, o->n ? o->first : o->first - 1);
 }
 
-/* What a stage that carries gives in place of the frame before the first. */
-static void *first_frame(const gp_actorrt *p, const gp_task *t)
+/* Writes what a stage that carries gives in place of the frame before the first. */
+static bool put_first(gp_rec *r, const gp_actorrt *p, const gp_task *t, void *to, size_t bytes)
 {
-    return gp_konst_on(p->run, t->konst[1], p->segment->place.index);
+    return t->konst[1] < 0 ? r->ops->fill(r, to, 0, bytes)
+                           : r->ops->copy(r, to, gp_konst_on(p->run, t->konst[1], p->segment->place.index), bytes);
 }
 
 /* Frame f of what a stage carries is a hole: its slot gets what is carried in its place, the first frame, or what frame
@@ -304,8 +305,10 @@ static void *first_frame(const gp_actorrt *p, const gp_task *t)
 static bool fill_carried(gp_rec *r, const gp_batch *o, const gp_taskrt *c, uint64_t f)
 {
     const gp_ringrt *v = &o->p->run->ring[c->task->in[0]], *u = &o->p->run->ring[c->task->out[0]];
-    const void *from = c->stage->on_hole == GP_ON_HOLE_SPLICE ? gp_slot(u, f) : first_frame(o->p, c->task);
-    return from == gp_slot(v, f) || r->ops->copy(r, gp_slot(v, f), from, gp_bytes(&v->buffer->type));
+    size_t bytes = gp_bytes(&v->buffer->type);
+    if (c->stage->on_hole != GP_ON_HOLE_SPLICE)
+        return put_first(r, o->p, c->task, gp_slot(v, f), bytes);
+    return gp_slot(u, f) == gp_slot(v, f) || r->ops->copy(r, gp_slot(v, f), gp_slot(u, f), bytes);
 }
 
 /* Behind the last part that frame f + 1 of what is carried waits for: it may begin, which is of another launch where f is
@@ -445,8 +448,7 @@ bool gp_segment_reset(gp_rec *r, void *arg)
         if (s->part[i].stage && gp_stage_circles_back(s->part[i].stage)) {
             const gp_ringrt *v = &p->run->ring[t->in[0]];
             if (!r->ops->item(r, id++, NULL, 0)
-                || !r->ops->copy(r, gp_slot(v, (uint64_t)v->ring->depth - 1), first_frame(p, t),
-                                 gp_bytes(&v->buffer->type)))
+                || !put_first(r, p, t, gp_slot(v, (uint64_t)v->ring->depth - 1), gp_bytes(&v->buffer->type)))
                 return false;
         }
         if (state >= 0
