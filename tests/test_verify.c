@@ -22,6 +22,12 @@ static const char SEVERAL[] =
     "  - {use: dev, name: y, state: 8}\n  - {use: dev, name: z, device: cpu:2}\n"
     "  - {use: sink, name: end, in: [z, y]}\n";
 
+/* A state that is read before it is changed, and behind. */
+static const char STATE[] =
+    "depth: 6\nbuffers: {s: {state: true, dtype: u8, shape: [1000]}}\nstages:\n  - {use: src, name: a}\n"
+    "  - {use: dev, name: get, in: [a, s]}\n  - {use: dev, name: put, in: a, out: s}\n  - {use: dev, name: last, in: [a, s]}\n"
+    "  - {use: sink, name: end, in: [get, last]}\n";
+
 /* A cycle in one segment, with a copy before it and one behind it. */
 static const char CYCLE[] =
     "depth: 6\nbuffers: {a: {like: src}, was: {carry: a}}\nstages:\n  - {use: src}\n"
@@ -133,10 +139,28 @@ static void set_depth(planned *p, const char *buffer, int depth)
     X(cycle_behind, task_of(p, "a")->turn = GP_TURN_BEHIND) \
     X(all_at_once, for (int i = 0; i < p->plan->ntasks; i++) p->plan->task[i].turn = GP_TURN_BEFORE)
 
+#define BROKEN_STATES(X) \
+    X(a_use_does_not_wait, drop_dep(task_of(p, "put"), (int)(task_of(p, "get") - p->plan->task))) \
+    X(a_slot_for_each_frame, p->plan->pool[ring_of(p, "s", true)->pool].one = false) \
+    X(one_slot_for_all, p->plan->pool[ring_of(p, "a", true)->pool].one = true) \
+    X(next_frame_early, ((gp_stage *)p->graph->stage)[plan_stage(p, "s")].last = plan_stage(p, "put")) \
+    X(state_in_two_places, p->plan->ring[task_of(p, "put")->out[0]].pool = ring_of(p, "a", true)->pool) \
+    X(used_behind_the_turn, task_of(p, "last")->turn = GP_TURN_BEHIND)
+
+static void drop_dep(gp_task *t, int dep)
+{
+    int n = 0;
+    for (int i = 0; i < t->ndeps; i++)
+        if (t->dep[i] != dep)
+            t->dep[n++] = t->dep[i];
+    t->ndeps = n;
+}
+
 #define CHANGE(name, ...) static void name(planned *p) { __VA_ARGS__; }
 BROKEN(CHANGE)
 BROKEN_COPIES(CHANGE)
 BROKEN_TURNS(CHANGE)
+BROKEN_STATES(CHANGE)
 
 static const struct { const char *what; void (*change)(planned *p); const char *yaml; } broken[] = {
 #define OF_ONE(name, ...) { #name, name, SOUND },
@@ -145,6 +169,8 @@ static const struct { const char *what; void (*change)(planned *p); const char *
     BROKEN(OF_ONE)
     BROKEN_COPIES(OF_SEVERAL)
     BROKEN_TURNS(OF_CYCLE)
+#define OF_STATE(name, ...) { #name, name, STATE },
+    BROKEN_STATES(OF_STATE)
 };
 
 TEST_EACH(test_broken, broken)
