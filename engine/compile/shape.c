@@ -261,8 +261,9 @@ bool gp_shape_in_device(const gp_shape *s, int port)
 bool gp_shape_is_state(const gp_shape *s, int in, int out)
 {
     const gp_shape_ctx *c = s->ctx;
-    int a = c->rs ? c->rs->s.in[in] : -1, b = c->rs ? c->rs->s.out[out] : -1;
-    return a >= 0 && b >= 0 && c->r->buffer[a].b.state && c->r->buffer[a].b.state == c->r->buffer[b].b.state;
+    int a = c->rs && in >= 0 ? c->rs->s.in[in] : -1, b = c->rs ? c->rs->s.out[out] : -1;
+    const char *state = b >= 0 ? c->r->buffer[b].b.state : NULL;
+    return state && (in < 0 || (a >= 0 && c->r->buffer[a].b.state == state));
 }
 
 void *gp_shape_alloc(gp_shape *s, size_t bytes)

@@ -82,6 +82,56 @@ TEST_THIN(begins_with, 3, 1)
     }
 }
 
+/* ---- scatter ------------------------------------------------------------ */
+
+static const struct { const char *dtype; size_t size; int n, m, outer, inner; const char *mode, *index; } places[] = {
+    { "u8", 1, 7, 4, 3, 5, "wrap", "i32" },      { "u8", 1, 40, 33, 2, 16, "clip", "i64" },
+    { "u16", 2, 5, 9, 1, 7, "skip", "i32" },     { "f32", 4, 300, 700, 2, 3, "wrap", "i64" },
+    { "f64", 8, 6, 6, 4, 1, "clip", "i32" },     { "c64", 8, 9, 1, 2, 6, "skip", "i64" },
+    { "f32", 4, 2000, 1, 1, 64, "wrap", "i32" }, { "f16", 2, 3, 70, 5, 3, "skip", "i32" },
+};
+enum { PUTS = sizeof places / sizeof *places, TIMES = 12 };
+
+/* As a loop in C does it, over places by chance, of which some are there twice and some are not there. */
+TEST_THIN(scatter, PUTS, 1)
+{
+    const char *dir = pipe_dir(), *t = places[_i].dtype;
+    int n = places[_i].n, m = places[_i].m, outer = places[_i].outer, inner = places[_i].inner;
+    size_t run = (size_t)inner * places[_i].size, frame = (size_t)(outer * m) * run, all = (size_t)(outer * n) * run, got;
+    OWNED char *x = calloc(TIMES, frame), *s = calloc(1, all);
+    OWNED int64_t *at = calloc((size_t)(TIMES * m), sizeof *at);
+    OWNED int32_t *at32 = calloc((size_t)(TIMES * m), sizeof *at32);
+    bool wide = !strcmp(places[_i].index, "i64");
+    unsigned seed = (unsigned)_i;
+    for (size_t i = 0; i < TIMES * frame; i++)
+        x[i] = (char)(rand_r(&seed) % 50 + 1);         /* no NaN in any type */
+    for (int i = 0; i < TIMES * m; i++)
+        at[i] = at32[i] = rand_r(&seed) % (n + n / 2 + 2) - n / 4 - 1;
+    pipe_file(dir, "x.raw", x, TIMES * frame);
+    pipe_file(dir, "at.raw", wide ? (void *)at : (void *)at32, (size_t)(TIMES * m) * (wide ? sizeof *at : sizeof *at32));
+    char *yaml = format("buffers: {x: {dtype: %s, shape: [%d, %d, %d]}, at: {dtype: %s, shape: [%d]}, "
+                        "s: {state: true, dtype: %s, shape: [%d, %d, %d]}, y: {like: s}}\nstages:\n  - {use: read, path: x.raw, out: x}\n"
+                        "  - {use: read, path: at.raw, out: at}\n"
+                        "  - {use: scatter, in: {in: x, index: at}, out: s, axis: 1, mode: %s}\n"
+                        "  - {use: slice, in: s, index: \":\", out: y}\n  - {use: write, in: y, path: out.raw, durable: none}\n",
+                        t, outer, m, inner, places[_i].index, m, t, outer, n, inner, places[_i].mode);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = _i & 1 });
+    OWNED char *out = pipe_read(dir, "out.raw", &got);
+    ck_assert_uint_eq(got, TIMES * all);
+    for (int f = 0; f < TIMES; f++) {
+        for (int j = 0; j < m; j++) {
+            int64_t p = at[f * m + j];
+            if (*places[_i].mode == 'w')
+                p = (p % n + n) % n;
+            else if (*places[_i].mode == 'c')
+                p = p < 0 ? 0 : p >= n ? n - 1 : p;
+            for (int o = 0; o < outer && p >= 0 && p < n; o++)
+                memcpy(s + (size_t)(o * n + p) * run, x + (size_t)f * frame + (size_t)(o * m + j) * run, run);
+        }
+        ck_assert_msg(!memcmp(out + (size_t)f * all, s, all), "frame %d of\n%s", f, yaml);
+    }
+}
+
 /* ---- what is kept of it ------------------------------------------------- */
 
 /* A run begins with what the one before saved; one that fails leaves that as it is. */

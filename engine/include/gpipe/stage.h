@@ -452,7 +452,7 @@ const char *gp_shape_host_reader(const gp_shape *s);
 /* Is what comes in at this port made in the memory of the only device that the pipeline has, where that is not the
  * host's, and may libraries be called there while it runs? */
 bool gp_shape_in_device(const gp_shape *s, int port);
-/* Are an input and an output one state, which the stage reads and changes in place? */
+/* Are an input and an output one state, which the stage reads and changes in place? in -1: is the output a state? */
 bool gp_shape_is_state(const gp_shape *s, int in, int out);
 /* Memory that lives as long as the pipeline, zeroed. */
 void *gp_shape_alloc(gp_shape *s, size_t bytes);
