@@ -307,13 +307,14 @@ for N in (large, 40):
 N, BYTES = large, 4 * ROWS * large
 os.remove("out")
 os.mkfifo("out")
-put("copy.lua", "function process(f, x, y) y:copy(x) end\n")
+put("copy.lua", "function process(f, x, y)\n  y:copy(x)\n  if f.index > 0 then io.open('second', 'w'):close() end\nend\n")
 source = Fifo()
 r = Run(source.text + "  - {use: lua, script: copy.lua, in: x, out: y, when_full: drop-newest}\n"
         "  - {name: s, use: write, path: out, format: raw, in: y}\n", ", y: {like: x}")
 for k in range(8):
     source.put(data(k))
     check(f"between: frame {k}", r.has(k + 1))
+until(lambda: os.path.exists("second"))
 ok, _, said = r.set("depth=1")
 check("between: refused", not ok and "as nobody has taken what 's' writes for 5 s" in said[1], said)
 ok, *why = r.set("depth=5")

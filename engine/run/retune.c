@@ -148,10 +148,11 @@ static bool stays(const gp_run *run, in_the_way *w, const gp_ringrt *r, const gp
     uint64_t taken = 0;
     for (int c = 0; c < r->ring->nconsumers; c++)
         taken += atomic_load(&r->consumed[c].at);
-    const gp_actorrt *sink = waits_for_reader(run, r);
-    if (r != w->ring || taken != w->taken || !sink)
+    if (r != w->ring || taken != w->taken)
         w->ring = r, w->taken = taken, w->since_ns = gp_now_ns();
-    if (gp_now_ns() - w->since_ns < NOBODY_READS_S * INT64_C(1000000000))
+    bool long_ago = gp_now_ns() - w->since_ns >= NOBODY_READS_S * INT64_C(1000000000);
+    const gp_actorrt *sink = long_ago ? waits_for_reader(run, r) : NULL;
+    if (!sink)
         return false;
     gp_fail(errs, GP_E_RUN, b->depth_at.file ? b->depth_at : b->at, "the depth of buffer '%s' cannot be %d yet: %llu frames "
             "wait in it, as nobody has taken what '%s' writes for %d s", b->name, plan->ring[r->ring - run->plan->ring].depth,
