@@ -132,7 +132,7 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_reduce = {
     GP_KIND("reduce"), .field = "arrays",
     .also = "average avg percentile",
-    .help = "over axes: sum, mean, std, min, max, where they are, any, all, median, quantiles",
+    .help = "over axes: sum, mean, std, min, max and where, any, median, quantiles",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .by_place = true, .of_none = true, .reduces = true, .check = check, .shape = shape,
     .table = table, .record = record,
