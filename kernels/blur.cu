@@ -1,7 +1,7 @@
 /* blur.cu - a filter of 2 radius + 1 weights along one axis of an image:
- * blur_x_f32 along the rows, blur_y_f32 down the columns. A thread does four
+ * blur_y_T down the columns, to sums in f32, then blur_x_T along the rows of these. A thread does four
  * neighbors along that axis. */
-#include "kernel.h"
+#include "map.h"
 #include "slide.h"
 
 enum { REFLECT, NEAREST, ZERO };           /* as in stages/blur.c */
@@ -21,15 +21,16 @@ static __device__ __forceinline__ int outside(int i, int n, int edge)
 }
 
 /* Places i .. i + R - 1 of a line of n values that are `step` apart. */
-static __device__ __forceinline__ void filter(float *dst, const float *src, int i, int n,
+template <class To, class From>
+static __device__ __forceinline__ void filter(To *dst, const From *src, int i, int n,
                                               size_t step, const float *weight, int radius,
                                               int edge)
 {
     float y[R];
     if (i >= radius && i + R - 1 + radius < n) {
-        const float *x = src + (size_t)(i - radius) * step;
+        const From *x = src + (size_t)(i - radius) * step;
         slide(y, weight, 2 * radius + 1, [&x, step] {
-            float v = *x;
+            float v = convert<float>(*x);
             x += step;
             return v;
         });
@@ -38,21 +39,20 @@ static __device__ __forceinline__ void filter(float *dst, const float *src, int 
         slide(y, weight, 2 * radius + 1, [&at, src, n, step, edge] {
             int k = at < 0 || at >= n ? outside(at, n, edge) : at;
             at++;
-            return k < 0 ? 0.0f : src[k * step];
+            return k < 0 ? 0.0f : convert<float>(src[k * step]);
         });
     }
     for (int j = 0; j < R; j++)
         if (i + j < n)
-            dst[(i + j) * step] = y[j];
+            dst[(i + j) * step] = convert<To>(y[j]);
 }
 
 /* An image of `rows` rows of `cols` pixels of `channels` values. */
-extern "C" __global__ void blur_x_f32(float *dst, size_t dst_stride, const float *src,
-                                      size_t src_stride, int rows, int cols, int channels,
-                                      const float *weight, int radius, int edge)
+template <class T>
+static __device__ __forceinline__ void blur_x(T *dst, const float *src, int rows, int cols, int channels,
+                                              const float *weight, int radius, int edge)
 {
     int width = cols * channels, groups = (cols + R - 1) / R * channels;
-    dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;
     for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += gridDim.y * blockDim.y)
         for (int g = blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += gridDim.x * blockDim.x) {
             size_t line = (size_t)y * width + g % channels;
@@ -60,15 +60,32 @@ extern "C" __global__ void blur_x_f32(float *dst, size_t dst_stride, const float
         }
 }
 
-extern "C" __global__ void blur_y_f32(float *dst, size_t dst_stride, const float *src,
-                                      size_t src_stride, int rows, int cols, int channels,
-                                      const float *weight, int radius, int edge)
+template <class T>
+static __device__ __forceinline__ void blur_y(float *dst, const T *src, int rows, int cols, int channels,
+                                              const float *weight, int radius, int edge)
 {
     int width = cols * channels, groups = (rows + R - 1) / R;
-    dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;
     for (int g = blockIdx.y * blockDim.y + threadIdx.y; g < groups; g += gridDim.y * blockDim.y)
         for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < width; x += gridDim.x * blockDim.x)
             filter(dst + x, src + x, g * R, rows, width, weight, radius, edge);
 }
 
-GP_KERNELS(GP_K(blur_x_f32) GP_K(blur_y_f32))
+#define BLUR(name, T)                                                                                       \
+    extern "C" __global__ void blur_x_##name(T *dst, size_t dst_stride, const float *src, size_t src_stride, \
+                                             int rows, int cols, int channels, const float *weight,         \
+                                             int radius, int edge)                                          \
+    {                                                                                                       \
+        blur_x(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, rows, cols, channels, weight,  \
+               radius, edge);                                                                               \
+    }                                                                                                       \
+    extern "C" __global__ void blur_y_##name(float *dst, size_t dst_stride, const T *src, size_t src_stride, \
+                                             int rows, int cols, int channels, const float *weight,         \
+                                             int radius, int edge)                                          \
+    {                                                                                                       \
+        blur_y(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, rows, cols, channels, weight,  \
+               radius, edge);                                                                               \
+    }
+GP_PIXELS(BLUR)
+
+#define ENTRY(name, T) GP_K(blur_x_##name) GP_K(blur_y_##name)
+GP_KERNELS(GP_PIXELS(ENTRY))

@@ -5,6 +5,7 @@
  * or, `flip`, src[y - i][x - j]. Sums begin at the neighbors with the least y and x, so that their order depends on
  * nothing else. A thread does R rows of a column; on a CPU also N columns, where all neighbors are in the image. */
 #include "edge.h"
+#include "map.h"
 #include "slide.h"
 
 #ifdef GP_CPU
@@ -26,8 +27,8 @@ template <class W> struct conv2d_column {
 static __device__ __forceinline__ float one_nan(float x) { return x == x ? x : __int_as_float(0x7fffffff); }
 
 /* Rows y to y + R - 1 of column x. */
-template <class W>
-static __device__ __forceinline__ void one_column(float *dst, const float *src, const conv2d_how &h,
+template <class T, class W>
+static __device__ __forceinline__ void one_column(T *dst, const T *src, const conv2d_how &h,
                                                   conv2d_column<W> weight, int top, int left, int y, int x)
 {
     const int width = h.cols * h.channels, pixel = x / h.channels, c = x - pixel * h.channels;
@@ -39,12 +40,12 @@ static __device__ __forceinline__ void one_column(float *dst, const float *src, 
         const int column = (int)gp_beyond(pixel + j - left, h.cols, h.edge);
         if (column < 0)
             continue;
-        const float *from = src + (size_t)column * h.channels + c;
+        const T *from = src + (size_t)column * h.channels + c;
         float part[R];
         if (inside) {
             from += (size_t)(y - top) * width;
             slide(part, weight, (size_t)h.high, [&from, width] {
-                float v = *from;
+                float v = convert<float>(*from);
                 from += width;
                 return v;
             });
@@ -52,19 +53,19 @@ static __device__ __forceinline__ void one_column(float *dst, const float *src, 
             int at = y - top, rows = h.rows, edge = h.edge;
             slide(part, weight, (size_t)h.high, [&at, from, width, rows, edge] {
                 int row = (int)gp_beyond(at++, rows, edge);
-                return row < 0 ? 0.0f : from[(size_t)row * width];
+                return row < 0 ? 0.0f : convert<float>(from[(size_t)row * width]);
             });
         }
         for (int r = 0; r < R; r++)
             sum[r] += part[r];
     }
     for (int r = 0; r < R && y + r < h.rows; r++)
-        dst[(size_t)(y + r) * width + x] = one_nan(sum[r]);
+        dst[(size_t)(y + r) * width + x] = convert<T>(one_nan(sum[r]));
 }
 
 /* Columns x to x + N - 1 of a row; `src`: the neighbor with the least y and x of column x. */
-template <class W>
-static __device__ __forceinline__ void one_row(float *dst, const float *src, const conv2d_how &h,
+template <class T, class W>
+static __device__ __forceinline__ void one_row(T *dst, const T *src, const conv2d_how &h,
                                                conv2d_column<W> weight)
 {
     const size_t width = (size_t)h.cols * h.channels;
@@ -72,24 +73,24 @@ static __device__ __forceinline__ void one_row(float *dst, const float *src, con
     for (int k = 0; k < N; k++)
         sum[k] = 0;
     for (int j = 0; j < h.wide; j++, weight.at += h.flip ? -1 : 1) {
-        const float *from = src + (size_t)j * h.channels;
+        const T *from = src + (size_t)j * h.channels;
         float part[N];
         for (int k = 0; k < N; k++)
             part[k] = 0;
         for (int i = 0; i < h.high; i++, from += width) {
             const float w = weight[i];
             for (int k = 0; k < N; k++)
-                part[k] += w * from[k];
+                part[k] += w * convert<float>(from[k]);
         }
         for (int k = 0; k < N; k++)
             sum[k] += part[k];
     }
     for (int k = 0; k < N; k++)
-        dst[k] = one_nan(sum[k]);
+        dst[k] = convert<T>(one_nan(sum[k]));
 }
 
-template <class W>
-static __device__ __forceinline__ void conv2d(float *dst, const float *src, const conv2d_how &h, const W *weights)
+template <class T, class W>
+static __device__ __forceinline__ void conv2d(T *dst, const T *src, const conv2d_how &h, const W *weights)
 {
     const int top = (h.flip ? h.high - 1 : h.high) / 2, left = (h.flip ? h.wide - 1 : h.wide) / 2;
     const int width = h.cols * h.channels, groups = (h.rows + R - 1) / R;
@@ -109,13 +110,15 @@ static __device__ __forceinline__ void conv2d(float *dst, const float *src, cons
         }
 }
 
-/* The type is that of the weights. */
-#define CONV2D(name, W)                                                                                             \
-    extern "C" __global__ void conv2d_##name(float *dst, size_t dst_stride, const float *src, size_t src_stride,      \
+/* For each type of weights. */
+#define CONV2D(name, T) EACH(name##_f32, T, float) EACH(name##_f64, T, double)
+#define EACH(name, T, W)                                                                                            \
+    extern "C" __global__ void conv2d_##name(T *dst, size_t dst_stride, const T *src, size_t src_stride,              \
                                              const W *weight, size_t weight_stride, conv2d_how h)                   \
     {                                                                                                               \
         conv2d(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, h, weight + blockIdx.z * weight_stride); \
     }
-CONV2D(f32, float) CONV2D(f64, double)
+GP_PIXELS(CONV2D)
 
-GP_KERNELS(GP_K(conv2d_f32) GP_K(conv2d_f64))
+#define ENTRY(name, T) GP_K(conv2d_##name##_f32) GP_K(conv2d_##name##_f64)
+GP_KERNELS(GP_PIXELS(ENTRY))

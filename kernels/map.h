@@ -13,6 +13,10 @@
     X(i32, int32_t) X(u64, uint64_t) X(i64, int64_t) X(f16, gp_half) X(f32, float)   \
     X(f64, double)
 
+/* Types of pixels, whose values f32 holds. */
+#define GP_PIXELS(X)                                                                 \
+    X(u8, uint8_t) X(i8, int8_t) X(u16, uint16_t) X(i16, int16_t) X(f16, gp_half) X(f32, float)
+
 /* ---- walking --------------------------------------------------------- */
 
 template <class T> struct alignas(4 * sizeof(T)) quad { T v[4]; };

@@ -1,6 +1,7 @@
 /* blur.c - Gaussian blur, as two passes of a one-dimensional filter: down the
  * columns into scratch, then along the rows. */
 #include <math.h>
+#include <stdio.h>
 #include "device.h"
 
 struct opts {
@@ -20,7 +21,7 @@ static bool shape(gp_shape *s)
         return false;
     s->out[0] = s->in[0];
     s->batched = true, s->by_place = 1;
-    s->scratch = gp_bytes(&s->in[0]);
+    s->scratch = sizeof(float) * (size_t)gp_count(&s->in[0]);
     s->table = sizeof(float) * (size_t)(2 * radius(s->opts) + 1);
     return true;
 }
@@ -47,20 +48,23 @@ static bool record(gp_dcall *c)
     int rows = (int)x->type.dim[0], cols = (int)x->type.dim[1];
     int channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1;
     int r = (int)radius(o), edge = o->edge;
+    char down[16], along[16];
 
-    return gp_launch_image(c, "blur_y_f32", (rows + 3) / 4, (int64_t)cols * channels,
+    snprintf(down, sizeof down, "blur_y_%s", gp_dtype_name(x->type.dtype));
+    snprintf(along, sizeof along, "blur_x_%s", gp_dtype_name(x->type.dtype));
+    return gp_launch_image(c, down, (rows + 3) / 4, (int64_t)cols * channels,
                            GP_ARGS(&c->scratch, &ts, (void *)&x->data, &xs, &rows, &cols,
                                    &channels, &c->table, &r, &edge))
-        && gp_launch_image(c, "blur_x_f32", rows, (int64_t)(cols + 3) / 4 * channels,
+        && gp_launch_image(c, along, rows, (int64_t)(cols + 3) / 4 * channels,
                            GP_ARGS((void *)&y->data, &ys, &c->scratch, &ts, &rows, &cols,
                                    &channels, &c->table, &r, &edge));
 }
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT(GP_F32), .help = "an image (H, W) or (H, W, C)" }, { 0 }
+    { "in", GP_ACCEPT_PIXELS, .help = "an image (H, W) or (H, W, C)" }, { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT(GP_F32), .help = "the image, each channel blurred" }, { 0 }
+    { "out", GP_ACCEPT_PIXELS, .help = "the image, each channel blurred; summed in f32 and rounded once, to the nearest" }, { 0 }
 };
 
 static const gp_opt options[] = {

@@ -1,5 +1,6 @@
 /* conv2d.c - each pixel's neighbors times weights, see kernels/conv2d.cu. */
 #include <math.h>
+#include <stdio.h>
 #include "device.h"
 
 enum { MOST = 1023 };
@@ -104,19 +105,23 @@ static bool record(gp_dcall *c)
         .high = port ? (int)port->type.dim[0] : o->high, .wide = port ? (int)port->type.dim[1] : o->wide,
         .flip = o->flip, .edge = o->edge,
     };
-    return gp_launch_image(c, port && port->type.dtype == GP_F64 ? "conv2d_f64" : "conv2d_f32", (how.rows + 3) / 4,
+    char kernel[32];
+    snprintf(kernel, sizeof kernel, "conv2d_%s_%s", gp_dtype_name(x->type.dtype),
+             port && port->type.dtype == GP_F64 ? "f64" : "f32");
+    return gp_launch_image(c, kernel, (how.rows + 3) / 4,
                            (int64_t)how.cols * how.channels,
                            GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &weight, &ws, &how));
 }
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT(GP_F32), .help = "an image (H, W) or (H, W, C)" },
+    { "in", GP_ACCEPT_PIXELS, .help = "an image (H, W) or (H, W, C)" },
     { "weights", GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64), .optional = true,
       .help = "[h, w], in place of the option; used as f32" },
     { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT(GP_F32), .help = "the image, each channel filtered; summed in f32" }, { 0 }
+    { "out", GP_ACCEPT_PIXELS, .help = "the image, each channel filtered; summed in f32 and rounded once, to the nearest "
+      "that its type holds" }, { 0 }
 };
 
 static const gp_opt options[] = {

@@ -206,6 +206,11 @@ static const gp_opt options[] = {
       .help = "raw, npy: what to do with bytes after the last whole row" },
     { GP_INT(gp_read_opts, frames), .min = 0, .max = 1e18, .unit = "frames",
       .help = "stop after so many; 0: all" },
+    { GP_INT(gp_read_opts, start), .min = 0, .max = 1e15, .unit = "frames",
+      .help = "files: how many to leave out at the beginning" },
+    { GP_INT(gp_read_opts, shuffle), .def = "-1", .min = -1, .max = 1e15,
+      .help = "a seed: the files, or the frames of a single one, come in an order that it decides, another in each pass of "
+              "'loop'; sources of as many shuffle alike. -1: as they are" },
     { GP_BOOL(gp_read_opts, loop), .help = "begin again after the last file" },
     { GP_BOOL(gp_read_opts, reopen),
       .help = "a FIFO: when its writer has closed it, wait for the next one; writers come one after "

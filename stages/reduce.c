@@ -104,7 +104,8 @@ static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
     gp_reduction r = reduction(o, c->in->type.ndim);
-    return is_quantile(o) ? gp_quantile_record(c, r.axes, count_of(o), c->table) : gp_reduction_record(c, &r, c->in, c->out, NULL, NULL);
+    return is_quantile(o) ? gp_quantile_record(c, r.axes, count_of(o), c->table)
+                          : gp_reduction_record(c, &r, c->in, c->out, NULL, NULL);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };

@@ -1,4 +1,5 @@
 /* sobel.c - the gradient of an image: its magnitude, or one component. */
+#include <stdio.h>
 #include "device.h"
 
 struct opts { int output; };               /* as in kernels/sobel.cu */
@@ -6,6 +7,7 @@ struct opts { int output; };               /* as in kernels/sobel.cu */
 static bool shape(gp_shape *s)
 {
     s->out[0] = s->in[0];
+    s->out[0].dtype = s->in[0].dtype == GP_F16 ? GP_F16 : GP_F32;
     s->batched = true, s->by_place = 1;
     return gp_shape_image(s, false);
 }
@@ -16,13 +18,16 @@ static bool record(gp_dcall *c)
     const gp_view *x = c->in, *y = c->out;
     size_t xs = gp_stride(x), ys = gp_stride(y);
     int rows = (int)x->type.dim[0], cols = (int)x->type.dim[1], output = o->output;
-    return gp_launch_image(c, "sobel_f32", (rows + 3) / 4, cols,
+    char kernel[16];
+    snprintf(kernel, sizeof kernel, "sobel_%s", gp_dtype_name(x->type.dtype));
+    return gp_launch_image(c, kernel, (rows + 3) / 4, cols,
                            GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &rows, &cols,
                                    &output));
 }
 
-static const gp_port in[] = { { "in", GP_ACCEPT(GP_F32), .help = "an image (H, W)" }, { 0 } };
-static const gp_port out[] = { { "out", GP_ACCEPT(GP_F32), .help = "an image (H, W)" }, { 0 } };
+static const gp_port in[] = { { "in", GP_ACCEPT_PIXELS, .help = "an image (H, W)" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT(GP_F16) | GP_ACCEPT(GP_F32), .help = "an image (H, W): f16 of f16, else f32" },
+                                { 0 } };
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, output), .def = "magnitude", .choices = "magnitude|x|y",

@@ -44,6 +44,8 @@ bool gp_cut_infer(gp_type *frame, const gp_type *array, bool whole, char err[GP_
  * past the last. */
 bool gp_cut_frame(const gp_cut *c, int64_t i, int64_t *at, int64_t *rows);
 
+static inline int64_t gp_cut_frames(const gp_cut *c) { return (c->rows + c->frame_rows - 1) / c->frame_rows; }
+
 /* Indices [first, first + n) of axis 0 of a column-major array, whose bytes get() reads from `at` on, as a row-major
  * one. */
 bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,

@@ -8,6 +8,12 @@
 
 #include "gpipe/stage.h"
 
+/* Types of pixels, whose values f32 holds: what filters compute in, rounding once. */
+enum {
+    GP_ACCEPT_PIXELS = GP_ACCEPT(GP_U8) | GP_ACCEPT(GP_I8) | GP_ACCEPT(GP_U16) | GP_ACCEPT(GP_I16) | GP_ACCEPT(GP_F16)
+                     | GP_ACCEPT(GP_F32)
+};
+
 /* The elements (of the view's dtype) from one frame to the next in a launch. */
 size_t gp_stride(const gp_view *v);
 

@@ -28,6 +28,12 @@ void gp_piece_release(gp_piece_file *f)
 
 /* ---- what is in a file ------------------------------------------------ */
 
+/* Is a file one frame, whatever is in it? */
+static bool is_whole(const gp_read_opts *o)
+{
+    return gp_read_is_pictures(o) || o->same_rows || o->whole || (o->varies && o->as != GP_RAW);
+}
+
 static const char *path_of(const gp_reader *r, int file)
 {
     return r->o->nfiles ? r->o->file[file] : r->o->path;
@@ -69,6 +75,8 @@ static bool look_into_rows(const gp_reader *r, gp_read_worker *w, gp_piece_file 
 {
     f->rows = gp_rowsfile_open(&r->o->rows, r->o->as, f->fd, &v->type, why);
     memcpy(w->fault, f->rows ? f->rows->fault : "", f->rows ? GP_WHY : 1);
+    if (f->rows && f->rows->in_order && r->o->shuffle >= 0 && !is_whole(r->o))
+        return gp_why(why, "can be read from its beginning on alone, and so cannot be shuffled");
     gp_type found = f->rows ? f->rows->whole : (gp_type){ 0 };
     return f->rows && (!r->o->varies || (gp_rowsfile_one(&found, f->rows->as, r->most.ndim, why)
                                          && gp_file_take(v, &r->most, r->o->varies, &found, why)))
@@ -241,10 +249,30 @@ struct place {
 
 /* ---- which of them --------------------------------------------------- */
 
-/* Is a file one frame, whatever is in it? */
-static bool is_whole(const gp_read_opts *o)
+static uint64_t scrambled(uint64_t x)      /* the end of SplitMix64 (Steele, Lea and Flood, 2014) */
 {
-    return gp_read_is_pictures(o) || o->same_rows || o->whole || (o->varies && o->as != GP_RAW);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Which of n stands at place i of this pass, in the order that the seed decides: a Feistel network permutes a power of
+ * four from n on, and is used again as long as what it makes is not below n. So nobody keeps the order, and all workers,
+ * ranks and sources of n frames have the same. */
+static uint64_t at_place(const gp_read_opts *o, uint64_t pass, uint64_t n, uint64_t i)
+{
+    enum { ROUNDS = 6 };
+    int half = 4;
+    if (o->shuffle < 0)
+        return i;
+    while (half < 31 && (uint64_t)1 << 2 * half < n)
+        half++;
+    uint64_t low = ((uint64_t)1 << half) - 1, key = scrambled(scrambled((uint64_t)o->shuffle) + pass);
+    do
+        for (uint64_t round = 0, next; round < ROUNDS; round++, i = next)
+            next = (i & low) << half | ((i >> half) ^ (scrambled(key + (i & low) * ROUNDS + round) & low));
+    while (i >= n);
+    return i;
 }
 
 void gp_reader_over(gp_reader *r, uint64_t frame)
@@ -295,7 +323,7 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
                 return GP_FAILED;
             r->any = false;
         }
-        *p = (struct place){ .file = r->file, .pass = r->pass, .first = !r->any, .piece = r->piece };
+        *p = (struct place){ .file = r->file, .pass = r->pass, .first = !r->any };
         if (r->holes) {
             p->number = o->lowest + (uint64_t)(r->number - (r->holes-- + o->pieces - 1) / o->pieces);
             return GP_DROP;
@@ -313,6 +341,7 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
         if (!gp_cut_frame(&r->now->cut, r->piece, &at, &rows))
             continue;
         p->in = r->now;
+        p->piece = (int64_t)at_place(o, r->pass, (uint64_t)gp_cut_frames(&p->in->cut), (uint64_t)r->piece);
         p->in->users++;
         r->piece++;
         break;
@@ -326,7 +355,7 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
 static void take_more(gp_reader *r, struct place *p, int most)
 {
     int64_t first, rows, at, n;
-    bool alone = r->workers == 1 && r->ranks == 1 && !p->in->rows && !p->in->cut.columns.ndim;
+    bool alone = r->workers == 1 && r->ranks == 1 && !p->in->rows && !p->in->cut.columns.ndim && r->o->shuffle < 0;
     gp_cut_frame(&p->in->cut, p->piece, &first, &rows);
     for (p->n = 1; alone && p->n < most && r->now == p->in; p->n++) {
         if (!gp_cut_frame(&p->in->cut, r->piece, &at, &n) || n != rows || at != first + p->n * rows * p->in->cut.row_bytes)
@@ -335,17 +364,19 @@ static void take_more(gp_reader *r, struct place *p, int most)
     }
 }
 
-/* The lowest frame that nobody has looked for. With the lock. */
+/* The lowest frame that nobody has looked for, counted from the first in the files. With the lock. */
 static uint64_t due(const gp_reader *r)
 {
-    return r->next > r->pace.from ? r->next : r->pace.from;
+    uint64_t from = r->pace.from + (uint64_t)r->o->start;
+    return r->next > from ? r->next : from;
 }
 
 /* Finds a frame of files in pieces; the frames before it first, of which those of other ranks and runs are passed over. */
 static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int most, struct place *p, char why[GP_WHY])
 {
+    const uint64_t at = f->index + (uint64_t)r->o->start;
     pthread_mutex_lock(&r->lock);
-    while (due(r) + r->ranks <= f->index && r->over > f->index)
+    while (due(r) + r->ranks <= at && r->over > f->index)
         pthread_cond_wait(&r->turn, &r->lock);
     gp_status s = r->over <= f->index ? GP_END : GP_OK;
     gp_filemeta none = w->said;
@@ -354,7 +385,7 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int mo
         s = next_piece(r, w, &f->out[0], p, why);
         if (s == GP_OK && p->in->rows && p->in->rows->in_order)
             p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
-        found = r->next++ == f->index || s == GP_END;
+        found = r->next++ == at || s == GP_END;
         if (!found && s == GP_OK)
             gp_piece_release(p->in);
     }
@@ -369,10 +400,10 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int mo
 static gp_status find_file(const gp_reader *r, uint64_t frame, struct place *p)
 {
     const gp_read_opts *o = r->o;
-    uint64_t n = (uint64_t)(o->numbered ? o->numbers : o->nfiles);
+    uint64_t n = (uint64_t)(o->numbered ? o->numbers : o->nfiles), at = frame + (uint64_t)o->start;
     *p = (struct place){ .none = !n };
     if (n)
-        *p = (struct place){ .file = (int)(frame % n), .pass = frame / n, .first = frame % n == 0 };
+        *p = (struct place){ .file = (int)at_place(o, at / n, n, at % n), .pass = at / n, .first = at % n == 0 };
     if (o->numbered)
         p->number = o->lowest + (uint64_t)p->file, p->file = o->numbered[p->file];
     return (p->pass || p->none) && !o->loop ? GP_END : p->none ? GP_FAILED : p->file < 0 ? GP_DROP : GP_OK;

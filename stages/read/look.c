@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/npy.h"
+#include "base/plural.h"
 #include "reader.h"
 
 enum { COPIED_IN_NS = 8, MOST_COPIES = 8 };     /* bytes, from the cache of files, about; at once, until memory is busy */
@@ -370,6 +371,26 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
                                         gp_rowsfile_text(found, have), gp_type_text(t, want)));
 }
 
+/* Of how many files, the first in the list, frames are made, where each is one. */
+static int files_used(const gp_read_opts *o)
+{
+    return o->frames && o->shuffle < 0 && o->start + o->frames < o->nfiles ? (int)(o->start + o->frames) : o->nfiles;
+}
+
+/* `all`: the frames of all files, 0 where that is not known. */
+static bool say_frames(gp_shape *s, const gp_read_opts *o, int64_t all, bool can_shuffle)
+{
+    if (all && o->start >= all)
+        return gp_shape_fail(s, "start", "'start' is %lld, and there %s %lld frame%s", (long long)o->start,
+                             all == 1 ? "is" : "are", (long long)all, gp_plural(all));
+    if (o->shuffle >= 0 && !can_shuffle)
+        return gp_shape_fail(s, "shuffle", "several files, each of which is cut into frames, cannot be shuffled: make one file "
+                             "of them all, as a .npy, or of each frame");
+    all -= all ? o->start : 0;
+    s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
+    return true;
+}
+
 /* Whole files: a frame has as many bytes as its file, and the largest has room, as it is now. */
 static bool look_at_bytes(gp_shape *s, gp_read_opts *o)
 {
@@ -378,16 +399,14 @@ static bool look_at_bytes(gp_shape *s, gp_read_opts *o)
     if ((t->dtype && t->dtype != GP_U8) || (t->ndim && (t->ndim != 1 || !(o->varies & 1))))
         return gp_shape_fail(s, "format", "the bytes of a file are u8, and as many as it has: declare no more than a bound, "
                              "as in {dtype: u8, shape: [\"<=1000000\"]}");
-    for (int i = 0; !t->ndim && i < o->nfiles && (!o->frames || i < o->frames); i++) {
+    for (int i = 0; !t->ndim && i < files_used(o); i++) {
         int64_t size = gp_probe_size(s, o->file[i]);
         most = size > most ? size : most;
     }
     *t = (gp_type){ .dtype = GP_U8, .ndim = 1, .dim = { t->ndim ? t->dim[0] : most } };
     o->varies = s->varies = 1;
     s->busy_ns = t->dim[0] / COPIED_IN_NS;
-    int64_t all = o->numbered ? o->numbers : o->nfiles;
-    s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
-    return true;
+    return say_frames(s, o, o->numbered ? o->numbers : o->nfiles, true);
 }
 
 /* Where bytes of a file are that are not in its head. */
@@ -443,7 +462,7 @@ static bool look_at_picture(gp_shape *s, const gp_read_opts *o, int i, char head
 /* Which of several types is meant is not for the order of names to say. */
 static bool are_of_one_type(gp_shape *s, const gp_read_opts *o, gp_dtype first)
 {
-    int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;
+    int most = files_used(o);
     char *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
     gp_type found;
     for (int i = 1; head && i < most && i < MOST_HEADERS; i++)
@@ -462,7 +481,7 @@ static void look_at_sizes(gp_shape *s, gp_read_opts *o)
 {
     enum { MOST_FOR_A_BYTE = 1032 * 32 };      /* of deflate's, of a bit that becomes RGBA; of what is not coded by arithmetic */
     gp_type *t = &s->out[0], found;
-    int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;     /* pictures: a frame each */
+    int most = files_used(o);          /* pictures: a frame each */
     char *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
     for (int i = 0; head && i < most && i < MOST_HEADERS; i++) {
         int64_t size = gp_probe_size(s, o->file[i]);
@@ -558,11 +577,10 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */
     int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
-        : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
-                                         : 0;
-    if (cut.rows > 0 && (!o->frames || o->frames > cut.rows / cut.frame_rows))
+        : o->nfiles == 1 && cut.rows > 0 ? gp_cut_frames(&cut) : 0;
+    if (cut.rows > 0 && (!o->frames || o->shuffle >= 0 || o->start + o->frames > cut.rows / cut.frame_rows))
         s->tail_rows = cut.rows % cut.frame_rows;
-    int64_t pieces = cut.rows > 0 && !rows ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows : 0;
+    int64_t pieces = cut.rows > 0 && !rows ? gp_cut_frames(&cut) : 0;
     if (!count_pieces(s, o, f, each == 1 && o->nfiles > 1 ? 1 : pieces))
         return false;
     int64_t all = o->numbered ? o->pieces * o->numbers : each * o->nfiles;
@@ -573,8 +591,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     if (o->as == GP_RAW || o->as == GP_NPY)
         s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS,
         s->most_workers = gp_bytes(t) * GP_READ_AT_ONCE < GP_RUN_BYTES ? 1 : MOST_COPIES;      /* one reads many at once */
-    s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
-    return true;
+    return say_frames(s, o, all, o->nfiles == 1 || (each && o->as != GP_RAW));
 }
 
 bool gp_read_shape(gp_shape *s)
@@ -602,6 +619,9 @@ bool gp_read_shape(gp_shape *s)
     if (o->reopen && (!o->live || !o->nfiles))
         return gp_shape_fail(s, "reopen", "'reopen' is for a FIFO, and '%s' is not one", o->path);
     if (!o->live && !gp_shape_without(s, "when_full", "a file, which waits"))
+        return false;
+    if (o->live && (!gp_shape_without(s, "start", "a stream, which begins where it is")
+                    || !gp_shape_without(s, "shuffle", "a stream, whose frames come one after the other")))
         return false;
     if (o->live) {
         if (o->loop)

@@ -1128,6 +1128,39 @@ save("prototype_f64", signal.firwin(40, 0.15, window="blackman"))
 channelize("channels: 10", "signal3_f32", three, 10, 3, "prototype_f32")
 channelize("channels: 8", "iq_c64", iq, 8, 5, "prototype_f64")
 
+# -- filters of other types: summed by SciPy in f64, rounded to the nearest, as OpenCV does --------------
+
+pixels = np.random.default_rng(20261202)
+
+
+def of_type(name, dtype, shape, filters):
+    """Numbers of which no filter makes one that lies so near the middle of two that f32 may miss the nearest."""
+    kind, made, x = np.dtype(dtype), None, None
+    while made is None or (kind.kind in "iu" and any(np.abs(np.abs(r) % 1 - 0.5).min() < 2e-3 for r in made)):
+        x = pixels.normal(0, 9, shape).astype(dtype) if kind.kind == "f" else pixels.integers(
+            np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+        made = [f(x.astype(f64)) for _, _, f in filters]
+    save(name, x)
+    for (kind_name, options, _), r in zip(filters, made):
+        r = np.clip(np.rint(r), np.iinfo(dtype).min, np.iinfo(dtype).max) if kind.kind in "iu" else r
+        case(kind_name, options, name, r.astype(dtype), 0 if kind.kind in "iu" else 1e-3 if kind == np.float16 else 1e-6)
+
+
+for dtype in (np.uint8, np.int8, np.uint16, np.int16, np.float16):
+    name = np.dtype(dtype).name
+    sharper = np.array([[0, -1, 0], [-1, 5.2718, -1], [0, -1, 0]])
+    of_type(f"pixels_{name}", dtype, (7, 11), [
+        ("blur", "sigma: 0.8", lambda x: ndimage.gaussian_filter(x, 0.8, radius=3)),
+        ("blur", "sigma: 1.5, edge: zero", lambda x: ndimage.gaussian_filter(x, 1.5, radius=5, mode="constant")),
+        ("conv2d", f"weights: {sharper.tolist()}, edge: nearest", lambda x: ndimage.correlate(x, sharper, mode="nearest"))])
+    of_type(f"colors_{name}", dtype, (6, 4, 3), [
+        ("blur", "sigma: 2, edge: nearest", lambda x: ndimage.gaussian_filter(x, (2, 2, 0), radius=(6, 6, 0), mode="nearest"))])
+    x = np.load(os.path.join(here, f"pixels_{name}.npy")).astype(f64)
+    gx, gy = ndimage.sobel(x, axis=-1), ndimage.sobel(x, axis=0)
+    to, near = (np.float16, 1e-3) if dtype == np.float16 else (f32, 1e-6)
+    for output, r in (("x", gx), ("y", gy), ("magnitude", np.hypot(gx, gy))):
+        case("sobel", f"output: {output}", f"pixels_{name}", r.astype(to), near)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
