@@ -5,8 +5,10 @@
  * read what one behind it makes. */
 #include <limits.h>
 #include <string.h>
+#include "base/num.h"
 #include "base/path.h"
 #include "base/why.h"
+#include "compile/expr.h"
 #include "compile/inside.h"
 #include "compile/resolve.h"
 #include "compile/wire.h"
@@ -41,9 +43,11 @@ typedef struct expansion {
     const gp_registry *registry;
     const gp_env *env;
     gp_probe *probe;
-    gp_errs *errs;
+    gp_errs *errs, ignored;
     gp_node *vars, *buffers, *stages;          /* of the whole */
     int caps[3];
+    gp_table files;            /* what was read of each */
+    gp_table *var_index;       /* of vars */
     gp_table made;             /* names in the whole of buffers that stages make, and constants */
     later *later; int nlater, later_cap;
     int nodes, depth;
@@ -66,6 +70,13 @@ static void put(expansion *x, gp_node *map, int *cap, gp_node *key, gp_node *ite
         *GP_PUSH(x->a, map->key, n, room) = key, n--;
     *GP_PUSH(x->a, map->item, n, *cap) = item;
     map->n = n, map->index = NULL;
+}
+
+static void put_var(expansion *x, gp_node *key, gp_node *value)
+{
+    gp_table_put(x->var_index, key->text, x->vars->n);
+    put(x, x->vars, &x->caps[0], key, value);
+    x->vars->index = x->var_index;
 }
 
 /* With `value` under `key`; NULL: without it. The map is one of which no other node has the arrays. */
@@ -191,12 +202,45 @@ static const char *name_in_whole(expansion *x, const scope *s, const char *local
 static void add_var(expansion *x, scope *s, const char *mark, const gp_node *key, gp_node *value)
 {
     char *full = gp_format(x->a, "%s%s%s", s->in.prefix, mark, key->text);
-    gp_node *named = new_node(x, GP_SCALAR, full, key->at);
-    put(x, x->vars, &x->caps[0], named, value);
+    put_var(x, new_node(x, GP_SCALAR, full, key->at), value);
     gp_table_put(&s->in.vars, key->text, 0)->ptr = full;
 }
 
 /* ---- vars --------------------------------------------------------------- */
+
+typedef struct value_now { expansion *x; const gp_inside *in; int depth; } value_now;
+
+/* The value of a var while others are still being read. */
+static bool var_now(const gp_scope *s, const char *name, gp_num *out)
+{
+    const value_now *of = s->arg;
+    const char *full = gp_inside_name(of->in, name), *own;
+    const gp_node *v = full && of->depth < GP_VARS_DEEPEST ? gp_node_get(of->x->vars, full) : NULL;
+    value_now next = { of->x, v ? v->inside : NULL, of->depth + 1 };
+    gp_scope names = { .var = var_now, .arg = &next };
+    for (int i = 0; !v && i < GP_OWN_VARS; i++) {
+        int64_t n = gp_own_var(of->x->env, i, &own);
+        if (!strcmp(own, name))
+            return *out = (gp_num){ true, n, (double)n }, true;
+    }
+    return v && v->kind == GP_SCALAR && gp_expr_keep(of->x->a, v) && gp_eval(v, &names, out, &of->x->ignored);
+}
+
+/* What names a number becomes that number, in texts too; what does not stays, and is told later. */
+static gp_node *as_number(expansion *x, gp_node *n)
+{
+    value_now now = { x, n->inside, 0 };
+    gp_scope names = { .var = var_now, .arg = &now };
+    const gp_expr *e = n->kind == GP_SCALAR ? gp_expr_keep(x->a, n) : NULL;
+    char text[GP_NUM_TEXT];
+    gp_num v;
+    if (!e || !e->named || !gp_eval(n, &names, &v, &x->ignored))
+        return n;
+    gp_node *is = GP_NEW(x->a, gp_node, 1);
+    *is = *n;
+    is->text = gp_strdup(x->a, gp_num_text(&v, text)), is->len = strlen(is->text), is->expr = NULL;
+    return is;
+}
 
 /* A var that is declared as {type, default, help}: its default, and its type is noted. NULL: it has none. */
 static gp_node *declared(expansion *x, const gp_node *key, gp_node *said, const char *full, gp_node *given)
@@ -211,7 +255,7 @@ static gp_node *declared(expansion *x, const gp_node *key, gp_node *said, const 
     if (type)
         *GP_PUSH(x->a, x->spec->typed, x->spec->ntyped, x->spec->typed_cap) = (gp_typed){ key->text, full, type };
     if (value)
-        return value;
+        return type && (!strcmp(type->text, "integer") || !strcmp(type->text, "number")) ? as_number(x, value) : value;
     value = new_node(x, GP_SCALAR, "", key->at);
     value->quoted = false;
     return value;
@@ -222,7 +266,7 @@ static void read_own_vars(expansion *x, const gp_node *map)
     for (int i = 0; map && map->kind == GP_MAP && i < map->n; i++) {
         gp_node *value = declared(x, map->key[i], map->item[i], map->key[i]->text, NULL);
         if (value)
-            put(x, x->vars, &x->caps[0], map->key[i], value);
+            put_var(x, map->key[i], value);
     }
 }
 
@@ -377,7 +421,6 @@ static void add_stage(expansion *x, scope *to, const scope *s, const gp_node *sa
     const gp_node *use = gp_node_get(st, "use"), *label = gp_node_get(st, "name");
     const gp_kind *kind = use && use->kind == GP_SCALAR ? gp_kind_find(x->registry, use->text) : NULL;
     const char *full = join(x, to->in.prefix, name);
-    set_key(x, st, "repeat", NULL);
     wait(x, st, "in", s, kind);
     name_input(x, st, kind, full, b);
     name_outputs(x, to, st, kind, name, b);
@@ -437,12 +480,18 @@ static const gp_node *read_file(expansion *x, scope *s, gp_loc at)
                            : f->kind != GP_FILE_REGULAR ? "cannot include '%s': it is no regular file"
                            : "cannot include '%s': it is larger than 1 MiB", path));
     s->in.text = f->head, s->in.len = f->nhead;
+    const gp_entry *known = gp_table_find(&x->files, path);
+    if (known)
+        return known->ptr;
     int failed = x->errs->failed;
     const gp_node *root = gp_yaml_parse(x->a, f->head, f->nhead, as, x->errs);
     const gp_node *stages = gp_node_get(root, "stages");
     if (x->errs->failed == failed && (!stages || stages->kind != GP_LIST || !stages->n))
         SAY(x, stages ? stages->at : ((gp_loc){ .file = as }), "this file has no stages; write stages: [{use: KIND}, ...]");
-    return x->errs->failed == failed ? root : NULL;
+    if (x->errs->failed > failed)
+        return NULL;
+    gp_table_put(&x->files, path, 0)->ptr = (void *)root;
+    return root;
 }
 
 /* The i-th name that `inputs` or `outputs` lists; `decl`: its type, or NULL. */
@@ -770,10 +819,22 @@ static void add_entry(expansion *x, scope *to, const scope *s, const gp_node *sa
     x->depth--;
 }
 
+/* A copy of one map, whose keys may be changed. */
+static gp_node *shallow(expansion *x, const gp_node *map)
+{
+    gp_node *n = GP_NEW(x->a, gp_node, 1);
+    *n = *map;
+    n->key = GP_NEW(x->a, gp_node *, n->n), n->item = GP_NEW(x->a, gp_node *, n->n);
+    memcpy(n->key, map->key, sizeof *n->key * (size_t)n->n), memcpy(n->item, map->item, sizeof *n->item * (size_t)n->n);
+    return n;
+}
+
 static void add_copies(expansion *x, scope *to, const gp_node *said, const char *name, before *b)
 {
     axis v[GP_MAXDIM];
     const gp_node *repeat = gp_node_get(said, "repeat");
+    gp_node *once = shallow(x, said);
+    set_key(x, once, "repeat", NULL);
     int failed = x->errs->failed, n = read_over(x, to, repeat, v), at[GP_MAXDIM] = { 0 }, i = n - 1;
     while (i >= 0 && x->errs->failed == failed) {      /* one copy with a mistake is enough */
         const char *label = name;
@@ -788,7 +849,7 @@ static void add_copies(expansion *x, scope *to, const gp_node *said, const char 
             if (v[k].name)
                 add_var(x, c, ":", v[k].name, (gp_node *)value);
         }
-        add_entry(x, to, c, said, label, b);
+        add_entry(x, to, c, once, label, b);
         for (i = n - 1; i >= 0 && ++at[i] == v[i].n; i--)
             at[i] = 0;
     }
@@ -939,11 +1000,7 @@ static void expand(expansion *x)
     const int failed = x->errs->failed;
     gp_spec *spec = x->spec;
     const gp_node *vars = gp_node_get(spec->root, "vars"), *stages = gp_node_get(spec->root, "stages");
-    gp_node *root = GP_NEW(x->a, gp_node, 1);
-    *root = *spec->root;
-    root->key = GP_NEW(x->a, gp_node *, root->n), root->item = GP_NEW(x->a, gp_node *, root->n);
-    memcpy(root->key, spec->root->key, sizeof *root->key * (size_t)root->n);
-    memcpy(root->item, spec->root->item, sizeof *root->item * (size_t)root->n);
+    gp_node *root = shallow(x, spec->root);
     x->vars = new_node(x, GP_MAP, "", vars ? vars->at : spec->root->at);
     x->buffers = new_node(x, GP_MAP, "", spec->root->at), x->stages = new_node(x, GP_LIST, "", spec->root->at);
     read_own_vars(x, vars);
@@ -954,7 +1011,7 @@ static void expand(expansion *x)
         scope *top = GP_NEW(x->a, scope, 1);
         before b = { .flat = true };
         *top = s;
-        spec->expanded = true, x->made.arena = x->a;
+        spec->expanded = true, x->made.arena = x->files.arena = x->a;
         const gp_node *buffers = gp_node_get(root, "buffers");
         if (buffers)
             x->buffers->at = buffers->at, add_buffers(x, top, copy(x, buffers, top));
@@ -965,7 +1022,7 @@ static void expand(expansion *x)
             find_inputs(x, &x->later[i]);
         for (int i = 0; i < spec->nexpected; i++)
             spec->expected[i].buffer = lookup(x, spec->expected[i].of, spec->expected[i].local);
-        add_index(x, x->vars), add_index(x, x->buffers);
+        add_index(x, x->buffers);
         set_key(x, root, "stages", x->stages);
         if (x->vars->n)
             set_key(x, root, "vars", x->vars);
@@ -978,8 +1035,9 @@ static void expand(expansion *x)
 bool gp_expand(gp_arena *a, gp_spec *spec, const char *const *set, int nset, const gp_registry *registry, const gp_env *env,
                gp_probe *probe, gp_errs *errs)
 {
-    expansion x = { .a = a, .spec = spec, .registry = registry, .env = env, .probe = probe, .errs = errs };
+    expansion x = { .a = a, .spec = spec, .var_index = GP_NEW(a, gp_table, 1), .registry = registry, .env = env, .probe = probe, .errs = errs };
     int failed = errs->failed;
+    x.var_index->arena = a;
     for (int i = 0; i < nset; i++)
         if (!gp_set_is_late(a, spec, set[i], registry))
             gp_spec_set(a, spec, set[i], registry, errs);
