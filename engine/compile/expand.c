@@ -126,9 +126,8 @@ static int read_over(gp_x *x, const gp_x_scope *s, const gp_node *repeat, axis v
         if (!list)
             return 0;
         v[i] = (axis){ over->key[i], list, list->n, .words = are_words(x, &(axis){ .values = list, .n = list->n }) };
-        ok &= list->kind == GP_LIST && list->n ? true : SAY(x, list->at,
-                                                            "the values of '%s' are a list, or a number of them",
-                                                             v[i].name->text);
+        if (list->kind != GP_LIST || !list->n)
+            ok = SAY(x, list->at, "the values of '%s' are a list, or a number of them", v[i].name->text);
         for (int k = 0; ok && k < list->n; k++)
             ok &= check_var(x, v[i].name, list->item[k]);
     }
@@ -201,7 +200,8 @@ void gp_x_add_list(gp_x *x, gp_x_scope *s, const gp_node *list, gp_x_before *b)
             gp_x_put(x, x->stages, &x->caps[2], NULL, as);
             continue;
         }
-        if (label && !gp_x_check_name(x, "stage", names[i], label->at))
+        if (label && (label->kind != GP_SCALAR ? !SAY(x, label->at, "'name' must be text")
+                                               : !gp_x_check_name(x, "stage", names[i], label->at)))
             continue;
         if (gp_table_find(&seen, names[i])) {
             SAY(x, label ? label->at : st->at, "two stages are named '%s'", names[i]);
@@ -233,15 +233,12 @@ static bool is_any_reused(const gp_node *stages)
 
 static bool check_inputs(gp_x *x)
 {
-    const gp_node *inputs = gp_node_get(x->spec->root, "inputs"), *decl;
-    if (!gp_x_check_ports(x, inputs, "inputs") || !gp_x_check_ports(x, gp_node_get(x->spec->root, "outputs"),
-                                                                    "outputs"))
+    const gp_node *root = x->spec->root, *inputs = gp_node_get(root, "inputs"), *decl;
+    if (!gp_x_check_ports(x, inputs, "inputs") || !gp_x_check_ports(x, gp_node_get(root, "outputs"), "outputs"))
         return false;
-    return !inputs || !inputs->n || SAY(x, inputs->at,
-                                        "this file is a part of pipelines: its input '%s' comes from one that "
-                                        "includes it, stages: [{include: %s, in: BUFFER}]", gp_x_port_at(inputs, 0,
-                                                                                                         &decl)->text,
-                                        x->spec->file);
+    return !inputs || !inputs->n
+        || SAY(x, inputs->at, "this file is a part of pipelines: its input '%s' comes from one that includes it, "
+               "stages: [{include: %s, in: BUFFER}]", gp_x_port_at(inputs, 0, &decl)->text, x->spec->file);
 }
 
 /* A map that many look into. */
@@ -261,17 +258,16 @@ static void expand(gp_x *x)
     const gp_node *vars = gp_node_get(spec->root, "vars"), *stages = gp_node_get(spec->root, "stages");
     gp_node *root = shallow(x, spec->root);
     x->vars = gp_x_new_node(x, GP_MAP, "", vars ? vars->at : spec->root->at);
-    x->buffers = gp_x_new_node(x, GP_MAP, "", spec->root->at), x->stages = gp_x_new_node(x, GP_LIST, "",
-                                                                                         spec->root->at);
+    x->buffers = gp_x_new_node(x, GP_MAP, "", spec->root->at);
+    x->stages = gp_x_new_node(x, GP_LIST, "", spec->root->at);
     gp_x_read_own_vars(x, vars);
     if (vars && vars->kind == GP_MAP)
         gp_x_set_key(x, root, "vars", x->vars);
     if (is_any_reused(stages)) {
-        gp_x_scope s = { .in = { .prefix = "", .path = spec->file, .dir = spec->dir }, .index.arena = x->a,
-                         .out.arena = x->a };
         gp_x_scope *top = GP_NEW(x->a, gp_x_scope, 1);
         gp_x_before b = { .flat = true };
-        *top = s;
+        top->in.prefix = "", top->in.path = spec->file, top->in.dir = spec->dir;
+        top->index.arena = top->out.arena = x->a;
         spec->expanded = true, x->made.arena = x->files.arena = x->a;
         const gp_node *buffers = gp_node_get(root, "buffers");
         if (buffers)
@@ -294,8 +290,7 @@ static void expand(gp_x *x)
 }
 
 bool gp_expand(gp_arena *a, gp_spec *spec, const char *const *set, int nset, const gp_registry *registry,
-               const gp_env *env,
-               gp_probe *probe, gp_errs *errs)
+               const gp_env *env, gp_probe *probe, gp_errs *errs)
 {
     gp_x x = { .a = a, .spec = spec, .var_index = GP_NEW(a, gp_table, 1), .registry = registry, .env = env,
                .probe = probe, .errs = errs };

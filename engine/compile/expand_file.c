@@ -116,8 +116,8 @@ bool gp_x_check_ports(gp_x *x, const gp_node *ports, const char *key)
         || SAY(x, ports->at, "'%s' is a list of names, or a map: {x: {dtype: f32, shape: [8]}}", key);
     for (int i = 0; ok && ports && i < ports->n; i++) {
         const gp_node *name = gp_x_port_at(ports, i, &decl);
-        ok = gp_x_check_name(x, "buffer", name->text, name->at) && (!decl || gp_x_check_keys(x, decl, rows,
-                                                                                             "such a buffer", NULL))
+        ok = gp_x_check_name(x, "buffer", name->text, name->at)
+            && (!decl || gp_x_check_keys(x, decl, rows, "such a buffer", NULL))
             && (decl || ports->kind == GP_LIST || gp_is_null(ports->item[i])
                 || SAY(x, ports->item[i]->at, "'%s' must be a map, like {dtype: f32, shape: [480, 640]}", name->text));
     }
@@ -181,11 +181,11 @@ static bool connect_inputs(gp_x *x, gp_x_scope *f, const gp_x_scope *s, const gp
             ok = SAY(x, n->at, "the name of a buffer is expected here");
         else if (in || inputs->n > 1 || prev.n != 1)
             ok = SAY(x, in ? in->at : entry->at, "input '%s' of '%s' is not connected; write in: {%s: BUFFER}",
-                     name->text,
-                f->in.path, name->text);
-        gp_x_add_buffer(x, f, name->text, text ? s : prev.n == 1 ? prev.out->of : NULL, text ? text : prev.n == 1
-                        ? prev.out->name
-                   : name->text);
+                     name->text, f->in.path, name->text);
+        if (text)
+            gp_x_add_buffer(x, f, name->text, s, text);
+        else if (ok)
+            gp_x_add_buffer(x, f, name->text, prev.out->of, prev.out->name);
         expect(x, f, name->text, decl, true, n ? n->at : entry->at);
     }
     if (inputs && inputs->n == 1) {
@@ -199,12 +199,12 @@ static bool connect_inputs(gp_x *x, gp_x_scope *f, const gp_x_scope *s, const gp
 /* Names outside of what the file makes: before its stages are added, those that the entry gives. */
 static void name_file_outputs(gp_x *x, gp_x_scope *f, gp_x_scope *to, const gp_node *entry, const gp_node *outputs)
 {
-    const gp_node *only, *name = outputs && outputs->n == 1 ? gp_x_port_at(outputs, 0, &only) : NULL,
-        *out = gp_node_get(entry, "out"), *decl;
+    const gp_node *out = gp_node_get(entry, "out"), *decl;
+    const gp_node *only = outputs && outputs->n == 1 ? gp_x_port_at(outputs, 0, &decl) : NULL;
     if (!check_connected(x, out, outputs, "output", f->in.path))
         return;
-    if (name && !out)
-        gp_table_put(&f->out, name->text, 0)->ptr = (void *)f->in.prefix;
+    if (only && !out)
+        gp_table_put(&f->out, only->text, 0)->ptr = (void *)f->in.prefix;
     for (int i = 0; outputs && i < outputs->n; i++) {
         const gp_node *local = gp_x_port_at(outputs, i, &decl), *n = connected(out, outputs, i);
         const char *text = n && n->kind == GP_SCALAR && n->len ? gp_x_text_of(x, n) : NULL;
@@ -219,8 +219,7 @@ static void name_file_outputs(gp_x *x, gp_x_scope *f, gp_x_scope *to, const gp_n
 
 /* ... and once they are. */
 static void show_outputs(gp_x *x, gp_x_scope *f, gp_x_scope *to, const gp_node *entry, const gp_node *outputs,
-                         const char *name,
-                         gp_x_before *b)
+                         const char *name, gp_x_before *b)
 {
     const gp_node *decl;
     *b = (gp_x_before){ .who = f->in.prefix, .out = GP_NEW(x->a, gp_x_alias, outputs ? outputs->n : 0) };
@@ -255,7 +254,12 @@ static void read_file_vars(gp_x *x, gp_x_scope *f, const gp_x_scope *s, const gp
         const gp_node *key = vars->key[i], *g = given ? gp_node_get(given, key->text) : NULL;
         gp_node *value = declared(x, key, vars->item[i], gp_format(x->a, "%s.%s", f->in.prefix, key->text),
                                   g ? gp_x_copy(x, g, s) : NULL);
-        if (value && gp_is_null(value))
+        if (!gp_is_name(key->text))
+            SAY(x, key->at, "'%.60s' is not a valid name for a variable; use letters, digits and _", key->text);
+        else if (g && g->kind != GP_SCALAR)
+            SAY(x, g->at, "'%s' is a %s; a variable has a single value", key->text,
+                g->kind == GP_LIST ? "list" : "map");
+        else if (value && gp_is_null(value))
             SAY(x, g ? g->at : entry->at, "'%s' needs a value for '%s'; write vars: {%s: ...}", f->in.path, key->text,
                 key->text);
         if (value)
@@ -290,8 +294,7 @@ static bool is_circle(gp_x *x, const gp_x_scope *s, const char *path, gp_loc at)
     for (const gp_inside *i = &s->in; i; i = i->outer)
         if (strlen(i->path) < PATH_MAX && !strcmp(plain, gp_path_plain(of, i->path)))
             return !SAY(x, at, !strcmp(i->path, s->in.path) ? "'%s' includes itself"
-                        : "'%s' includes itself, by way of '%s'",
-                        path, s->in.path);
+                        : "'%s' includes itself, by way of '%s'", path, s->in.path);
     return false;
 }
 

@@ -152,7 +152,9 @@ const char *gp_x_name_in_whole(gp_x *x, const gp_x_scope *s, const char *local)
 void gp_x_add_var(gp_x *x, gp_x_scope *s, const char *mark, const gp_node *key, gp_node *value)
 {
     char *full = gp_format(x->a, "%s%s%s", s->in.prefix, mark, key->text);
-    gp_x_put_var(x, gp_x_new_node(x, GP_SCALAR, full, key->at), value);
+    gp_node *named = gp_x_new_node(x, GP_SCALAR, full, key->at);
+    named->inside = &s->in;
+    gp_x_put_var(x, named, value);
     gp_table_put(&s->in.vars, key->text, 0)->ptr = full;
 }
 
@@ -257,8 +259,8 @@ static void name_outputs(gp_x *x, gp_x_scope *to, gp_node *st, const gp_kind *ki
     const gp_node *said = gp_node_get(st, "out");
     const char *local[GP_MAXPORT] = { 0 }, *text;
     const gp_port *port;
-    b->out = GP_NEW(x->a, gp_x_alias, GP_MAXPORT + 1), b->n = 0, b->flat = true, b->who = gp_x_join(x, to->in.prefix,
-                                                                                                    name);
+    *b = (gp_x_before){ .who = gp_x_join(x, to->in.prefix, name), .out = GP_NEW(x->a, gp_x_alias, GP_MAXPORT + 1),
+                        .flat = true };
     if (said && said->kind == GP_SCALAR) {
         gp_x_set_key(x, st, "out", output(x, to, said, true, b));
     } else if (said && said->n <= GP_MAXPORT) {
@@ -342,10 +344,10 @@ static int find_named(gp_x *x, const gp_x_scope *s, const gp_node *said, found *
     int first = n;
     for (const gp_x_scope *in = s; text && strchr(text, '*') && in && n == first; in = in->in.opaque ? NULL : in->outer)
         for (int i = 0; i < in->n && n < GP_MAXPORT + 1; i++)
-            if (matches(text, in->buffer[i].local))
-                v[n++] = (found){ in->buffer[i].local, gp_x_new_node(x, GP_SCALAR, gp_x_lookup(x, in,
-                                                                                               in->buffer[i].local),
-                                                                                                   said->at) };
+            if (matches(text, in->buffer[i].local)) {
+                const char *full = gp_x_lookup(x, in, in->buffer[i].local);
+                v[n++] = (found){ in->buffer[i].local, gp_x_new_node(x, GP_SCALAR, full, said->at) };
+            }
     if (text && strchr(text, '*') && n == first)
         SAY(x, said->at, "no buffer has a name like '%s'", text);
     else if (text && n == first)
@@ -393,7 +395,6 @@ void gp_x_find_inputs(gp_x *x, const gp_x_later *l)
     gp_node *list = gp_x_new_node(x, GP_LIST, "", said->at);
     for (int i = 0; i < n; i++)
         local[i] = v[i].local, gp_x_put(x, list, &cap, NULL, v[i].node);
-    gp_x_set_key(x, l->map, l->key, said->kind == GP_SCALAR && n == 1 ? v[0].node : by_port(x, list, l->kind
-                                                                                            ? l->kind->in : NULL,
-                                                                                       local));
+    bool one = said->kind == GP_SCALAR && n == 1;
+    gp_x_set_key(x, l->map, l->key, one ? v[0].node : by_port(x, list, l->kind ? l->kind->in : NULL, local));
 }

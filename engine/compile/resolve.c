@@ -97,7 +97,7 @@ void gp_vars_read(gp_arena *a, const gp_env *env, const gp_node *map, gp_vars *v
     vars->v = GP_NEW(a, gp_var, map->n + GP_OWN_VARS);
     for (int i = 0; i < map->n; i++) {
         const gp_node *key = map->key[i], *value = map->item[i];
-        if (!value->inside && !gp_is_name(key->text) && !strpbrk(key->text, ".:"))
+        if (!key->inside && !gp_is_name(key->text))        /* else expand.c made it */
             gp_fail(errs, GP_E_SPEC, key->at, "'%.60s' is not a valid name for a variable; use letters, digits and _",
                key->text);
         else if (value->kind != GP_SCALAR)
