@@ -123,9 +123,9 @@ typedef struct gp_config {
                               warning says where there are more (`plan`) */
 } gp_config;
 
-/* Text -> plan, all passes. Reads the files that options name (headers, sizes); opens
- * no device. NULL after errors. Warnings are left in `errs`. `text` is copied (NULL: ""); `file`
- * (its name, for messages; NULL: "pipeline") and the strings of `set` outlive the pipeline. */
+/* Text -> plan, all passes. Reads the files that it includes, beside `file`, and those that
+ * options name (headers, sizes); opens no device. NULL after errors. Warnings are left in `errs`. `text` is copied
+ * (NULL: ""); `file` (its name, for messages; NULL: "pipeline") and the strings of `set` outlive the pipeline. */
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs);
 void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL; ends a run that gp_pipeline_start
