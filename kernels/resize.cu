@@ -12,25 +12,38 @@ template <> struct sum_of<double> { typedef double type; };
 
 /* ---- weights ----------------------------------------------------------- */
 
-/* Pixel k lies from k to k + 1 in its picture; so (2 k + 1) out and (2 i + 1) in are two centers in the same unit, and
- * all but one division of a weight is exact. What the filter reaches, to one side, in that unit: */
+/* Pixel k lies from k to k + 1 in its picture; so (2 k + 1) to is the center of one of the input, in a unit in which all
+ * but one division of a weight is exact. That of one of the output, and where it begins, in the same unit: */
+static __device__ __forceinline__ int64_t begin_of(const resize_axis &a, int64_t i)
+{
+    return 2 * i * a.from + (int64_t)a.to * a.in - (int64_t)a.from * a.out;
+}
+static __device__ __forceinline__ int64_t center_of(const resize_axis &a, int64_t i) { return begin_of(a, i) + a.from; }
+
+/* What the filter reaches, to one side. */
 static __device__ __forceinline__ int64_t reach(const resize_axis &a)
 {
-    return (a.method == CUBIC ? 4 : 2) * (int64_t)(a.smooth && a.in > a.out ? a.in : a.out);
+    return (a.method == CUBIC ? 4 : 2) * (int64_t)(a.smooth && a.from > a.to ? a.from : a.to);
+}
+
+/* Is each pixel one of the input? */
+static __device__ __forceinline__ bool is_copy(const resize_axis &a)
+{
+    return a.method == NEAREST || (a.from == a.to && (a.in - a.out) % 2 == 0);
 }
 
 static __device__ __forceinline__ resize_span span_of(const resize_axis &a, int64_t i)
 {
-    int64_t in = a.in, out = a.out, center = (2 * i + 1) * in, first, last;
-    if (in == out || a.method == NEAREST)
-        return { (int)(center / (2 * out)), 1 };           /* of two that are as near the later one */
+    int64_t pixel = 2 * (int64_t)a.to, first, last;
+    if (is_copy(a))
+        return { (int)(center_of(a, i) / pixel), 1 };      /* of two that are as near the later one */
     if (a.method == AREA) {
-        first = i * in / out, last = ((i + 1) * in - 1) / out;
+        first = begin_of(a, i) / pixel, last = (begin_of(a, i + 1) - 1) / pixel;
     } else {                               /* only those within, where weights are not 0 */
-        int64_t low = center - reach(a) - out, high = center + reach(a) - out;
-        first = low < 0 ? 0 : low / (2 * out) + 1;
-        last = (high + 2 * out - 1) / (2 * out) - 1;
-        last = last < in ? last : in - 1;
+        int64_t low = center_of(a, i) - reach(a) - a.to, high = center_of(a, i) + reach(a) - a.to;
+        first = low < 0 ? 0 : low / pixel + 1;
+        last = (high + pixel - 1) / pixel - 1;
+        last = last < a.in ? last : a.in - 1;
     }
     return { (int)first, (int)(last - first) + 1 };
 }
@@ -39,15 +52,13 @@ static __device__ __forceinline__ resize_span span_of(const resize_axis &a, int6
  * convolution interpolation for digital image processing", 1981) with a = -1/2. */
 static __device__ __forceinline__ double weight_of(const resize_axis &a, int64_t i, int64_t k)
 {
-    int64_t in = a.in, out = a.out;
-    if (in == out || a.method == NEAREST)
+    if (is_copy(a))
         return 1;
     if (a.method == AREA) {
-        int64_t from = k * out > i * in ? k * out : i * in;
-        int64_t to = (k + 1) * out < (i + 1) * in ? (k + 1) * out : (i + 1) * in;
-        return (double)(to - from);
+        int64_t first = 2 * k * a.to, from = begin_of(a, i), to = begin_of(a, i + 1), last = first + 2 * (int64_t)a.to;
+        return (double)((last < to ? last : to) - (first > from ? first : from));
     }
-    int64_t far = (2 * k + 1) * out - (2 * i + 1) * in, unit = 2 * (a.smooth && in > out ? in : out);
+    int64_t far = (2 * k + 1) * a.to - center_of(a, i), unit = 2 * (int64_t)(a.smooth && a.from > a.to ? a.from : a.to);
     double t = (double)(far < 0 ? -far : far) / (double)unit;
     if (a.method == BILINEAR)
         return 1 - t;
@@ -277,12 +288,11 @@ static __device__ __forceinline__ void add_unit(A *sum, const T *p, size_t width
 
 /* As add_columns(), of ROWS rows: a thread makes one value of each, so that it needs its weights once. */
 template <int C, class T, class A>
-static __device__ __forceinline__ void add_columns_of_rows(T *dst, const A *sum, int pitch, int begin,
+static __device__ __forceinline__ void add_columns_of_rows(T *dst, int line, const A *sum, int pitch, int begin,
                                                            const resize_axis &a, int from, int to, int channels,
                                                            const resize_span *span, const A *weight, int rows)
 {
     const int c = C ? C : channels, n = (to - from) * c;
-    const size_t line = (size_t)a.out * c;
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
         const int j = from * c + i, x = j / c;
         const resize_span s = span[x];
@@ -306,7 +316,7 @@ static __device__ __forceinline__ void add_columns_of_rows(T *dst, const A *sum,
 /* As resize() below, ROWS rows at a time. */
 template <class T, class A>
 static __device__ __forceinline__ void resize_rows(T *dst, const T *src, const resize_axis &ay, const resize_axis &ax,
-                                                   int channels, int each, const resize_span *span, const A *weight)
+                                                   int line, int channels, int each, const resize_span *span, const A *weight)
 {
     GP_SHARED(A, sum);
     const resize_span *xspan = span + ay.out;
@@ -334,14 +344,14 @@ static __device__ __forceinline__ void resize_rows(T *dst, const T *src, const r
                 }
             }
             __syncthreads();
-            T *made = dst + (size_t)y * ax.out * channels;
+            T *made = dst + (size_t)y * line;
             const A *sums = sum;
             if (channels == 3)
-                add_columns_of_rows<3>(made, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
+                add_columns_of_rows<3>(made, line, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
             else if (channels == 1)
-                add_columns_of_rows<1>(made, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
+                add_columns_of_rows<1>(made, line, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
             else
-                add_columns_of_rows<0>(made, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
+                add_columns_of_rows<0>(made, line, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
             __syncthreads();
         }
 }
@@ -352,7 +362,7 @@ static __device__ __forceinline__ void resize_rows(T *dst, const T *src, const r
  * thread of a block does all, row by row, as barriers would cost more than the sums. */
 template <class T, class A>
 static __device__ __forceinline__ void resize(T *dst, const T *src, const resize_axis &ay, const resize_axis &ax,
-                                              int channels, int each, int rows, const resize_span *span,
+                                              int line, int channels, int each, int rows, const resize_span *span,
                                               const A *weight)
 {
     GP_SHARED(A, sum);
@@ -363,7 +373,7 @@ static __device__ __forceinline__ void resize(T *dst, const T *src, const resize
 #else
     const int me = threadIdx.x, all = blockDim.x;
     if (rows == ROWS) {
-        resize_rows(dst, src, ay, ax, channels, each, span, weight);
+        resize_rows(dst, src, ay, ax, line, channels, each, span, weight);
         return;
     }
 #endif
@@ -380,7 +390,7 @@ static __device__ __forceinline__ void resize(T *dst, const T *src, const resize
 #ifndef GP_CPU
                 __syncthreads();
 #endif
-                add_columns(dst + (size_t)y * ax.out * channels, (const A *)sum, begin, ax, from, to, channels, xspan,
+                add_columns(dst + (size_t)y * line, (const A *)sum, begin, ax, from, to, channels, xspan,
                             xweight, me, all);
 #ifndef GP_CPU
                 __syncthreads();
@@ -400,11 +410,11 @@ static __device__ __forceinline__ void resize(T *dst, const T *src, const resize
  * scratch memory, and sums of these. The weights are the same for all frames. */
 #define RESIZE(name, T)                                                                                               \
     extern "C" __global__ void BLOCKS(T) resize_##name(T *dst, size_t dst_stride, const T *src, size_t src_stride,    \
-                                                       resize_axis y, resize_axis x, int channels, int each, int rows, \
-                                                       const resize_span *span, const sum_of<T>::type *weight)        \
+                                                       resize_axis y, resize_axis x, int line, int channels, int each, \
+                                                       int rows, const resize_span *span, const sum_of<T>::type *weight) \
     {                                                                                                                 \
         dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;                                               \
-        resize(dst, src, y, x, channels, each, rows, span, weight);                                                   \
+        resize(dst, src, y, x, line, channels, each, rows, span, weight);                                                   \
     }                                                                                                                 \
     extern "C" __global__ void resize_y_##name(sum_of<T>::type *sums, size_t sums_stride, const T *src,               \
                                                size_t src_stride, resize_axis a, int width, const resize_span *span,  \
@@ -417,13 +427,13 @@ static __device__ __forceinline__ void resize(T *dst, const T *src, const resize
                     weight + (size_t)y * a.taps, span[y].n, me, all);                                                 \
     }                                                                                                                 \
     extern "C" __global__ void resize_x_##name(T *dst, size_t dst_stride, const sum_of<T>::type *sums,                \
-                                               size_t sums_stride, resize_axis a, int rows, int channels,             \
+                                               size_t sums_stride, resize_axis a, int line, int rows, int channels,   \
                                                const resize_span *span, const sum_of<T>::type *weight)                \
     {                                                                                                                 \
         int me = (int)first_x(), all = (int)step_x();                                                                 \
         dst += blockIdx.z * dst_stride, sums += blockIdx.z * sums_stride;                                             \
         for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += gridDim.y * blockDim.y)                    \
-            add_columns(dst + (size_t)y * a.out * channels, sums + (size_t)y * a.in * channels, 0, a, 0, a.out,       \
+            add_columns(dst + (size_t)y * line, sums + (size_t)y * a.in * channels, 0, a, 0, a.out,                   \
                         channels, span, weight, me, all);                                                             \
     }
 #define TYPES(X)                                                                                       \
@@ -434,13 +444,13 @@ TYPES(RESIZE)
 /* ---- the nearest ------------------------------------------------------- */
 
 template <int C, class T>
-static __device__ __forceinline__ void pick(T *dst, const T *src, int rows, int cols, int width, int channels,
-                                            const resize_span *span)
+static __device__ __forceinline__ void pick(T *dst, const T *src, int rows, int cols, int width, int line,
+                                            int channels, const resize_span *span)
 {
     const resize_span *xspan = span + rows;
     for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += gridDim.y * blockDim.y) {
         const T *row = src + (size_t)span[y].first * width;
-        T *to = dst + (size_t)y * cols * channels;
+        T *to = dst + (size_t)y * line;
         for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < cols; x += gridDim.x * blockDim.x)
             for (int c = 0; c < channels; c += C)
                 for (int j = 0; j < C; j++)
@@ -450,14 +460,14 @@ static __device__ __forceinline__ void pick(T *dst, const T *src, int rows, int 
 
 #define PICK(bytes, T)                                                                                                \
     extern "C" __global__ void resize_nearest_##bytes(T *dst, size_t dst_stride, const T *src, size_t src_stride,     \
-                                                      int rows, int cols, int width, int channels,                    \
+                                                      int rows, int cols, int width, int line, int channels,          \
                                                       const resize_span *span)                                        \
     {                                                                                                                 \
         dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;                                               \
         if (channels == 3)                                                                                            \
-            pick<3>(dst, src, rows, cols, width, channels, span);                                                     \
+            pick<3>(dst, src, rows, cols, width, line, channels, span);                                                     \
         else                                                                                                          \
-            pick<1>(dst, src, rows, cols, width, channels, span);                                                     \
+            pick<1>(dst, src, rows, cols, width, line, channels, span);                                                     \
     }
 PICK(1, uint8_t) PICK(2, uint16_t) PICK(4, uint32_t) PICK(8, uint64_t)
 

@@ -5,11 +5,10 @@
  * side by side. Runs of K = 2^log_run entries are sorted bitonically, up and down in turns. Of two of them the smaller
  * ones at each place are the K first of both, bitonic again, and are sorted in log K steps; and so on until a run is
  * left (Shanbhag, Pirk and Madden, "Efficient Top-K Query Processing on Massively Parallel Hardware", 2018). Where a
- * line has several chunks, what they leave are entries for the next pass. On a CPU one thread has a heap of k entries.
- * */
-#include "map.h"
-
-enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE };          /* as in stages/topk.c */
+ * line has several chunks, what they leave are entries for the next pass. A run that is as large as a chunk is merged
+ * with its neighbor, by topk_merge_T: an entry's place in both is that in its own, and how many of the other are before
+ * it. On a CPU one thread has a heap of k entries. */
+#include "sort.h"
 
 struct topk_work {                         /* as in stages/topk.c */
     size_t lines, n, inner, rows, chunks;  /* rows: of a line in this pass */
@@ -17,26 +16,7 @@ struct topk_work {                         /* as in stages/topk.c */
     int largest;
 };
 
-/* ---- order ------------------------------------------------------------- */
-
-/* Unsigned numbers in the order of x; NaN is above all. */
-static __device__ __forceinline__ uint32_t ordered(float x)
-{
-    const uint32_t u = x == 0 ? 0 : __float_as_uint(x);
-    return x != x ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
-}
-static __device__ __forceinline__ uint64_t ordered(double x)
-{
-    const uint64_t u = x == 0 ? 0 : (uint64_t)__double_as_longlong(x);
-    return x != x ? ~uint64_t(0) : u >> 63 ? ~u : u | uint64_t(1) << 63;
-}
-static __device__ __forceinline__ uint32_t ordered(gp_half x) { return ordered(gp_from_half(x)); }
-static __device__ __forceinline__ uint64_t ordered(uint64_t x) { return x; }
-static __device__ __forceinline__ uint64_t ordered(int64_t x) { return (uint64_t)x ^ uint64_t(1) << 63; }
-template <class T> static __device__ __forceinline__ uint32_t ordered(T x)     /* of integers that i64 holds */
-{
-    return (uint32_t)((int64_t)x - (int64_t)real<T>::min);
-}
+/* ---- entries ----------------------------------------------------------- */
 
 struct narrow { uint64_t v; };
 struct alignas(16) wide { uint64_t key, place; };
@@ -105,9 +85,10 @@ template <class E> static inline void sift(E *heap, unsigned n, E e)
 }
 
 template <class T, class E>
-static inline void topk(T *dst, int32_t *indices, const T *src, E *, const E *, const topk_work &w)
+static inline void topk(T *dst, int32_t *indices, const T *src, E *made, const E *, const topk_work &w)
 {
-    GP_SHARED(E, heap);
+    GP_SHARED(E, room);
+    E *heap = made ? made : room;
     if (threadIdx.x)
         return;
     for (size_t line = blockIdx.x; line < w.lines; line += gridDim.x) {
@@ -129,28 +110,6 @@ static inline void topk(T *dst, int32_t *indices, const T *src, E *, const E *, 
 }
 
 #else
-
-/* The smaller of two to `a`, or with `down` the larger. */
-template <class E> static __device__ __forceinline__ void order(E &a, E &b, bool down)
-{
-    const E x = a, y = b;
-    if (before(y, x) != down)
-        a = y, b = x;
-}
-
-/* The entries of a block, in chunks of `size`: sorts runs of `run`, which lie `apart` and are bitonic, up and down in
- * turns; where there is one in a chunk, up. */
-template <class E> static __device__ __forceinline__ void sort_runs(E *v, unsigned run, unsigned apart, unsigned size)
-{
-    const unsigned all = SIZE / apart * run, spread = apart / run, turn = apart & (size - 1);
-    for (unsigned half = run / 2; half; half /= 2) {
-        __syncthreads();
-        for (unsigned i = threadIdx.x; i < all / 2; i += blockDim.x) {
-            const unsigned t = 2 * i - (i & (half - 1)), within = t & (run - 1), a = (t - within) * spread + within;
-            order(v[a], v[a + half], a & turn);
-        }
-    }
-}
 
 template <class T, class E>
 static __device__ __forceinline__ void topk(T *dst, int32_t *indices, const T *src, E *made, const E *had,
@@ -199,6 +158,41 @@ static __device__ __forceinline__ void topk(T *dst, int32_t *indices, const T *s
 
 #endif
 
+/* How many of a run are before e, or `too` at the same place in the order. */
+template <class E> static __device__ __forceinline__ size_t count_before(const E *run, size_t n, const E &e, bool too)
+{
+    size_t low = 0;
+    while (low < n) {
+        const size_t middle = low + (n - low) / 2;
+        if (too ? !before(e, run[middle]) : before(run[middle], e))
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/* Each line has `rows` entries, in runs of `length`, of which the last may be shorter: two neighbors become one of its
+ * `keep` first. */
+template <class T, class E>
+static __device__ __forceinline__ void merge(T *dst, int32_t *indices, const T *src, E *made, const E *had,
+                                             const topk_work &w, size_t rows, size_t length, size_t keep)
+{
+    const size_t pairs = (rows + 2 * length - 1) / (2 * length), last = rows - (pairs - 1) * 2 * length;
+    const size_t left = (pairs - 1) * keep + (last < keep ? last : keep);
+    for (size_t t = first_x(); t < w.lines * rows; t += step_x()) {
+        const size_t line = t / rows, run = t % rows / length, from = (run ^ 1) * length;
+        const E e = had[t];
+        size_t to = t % rows % length;
+        if (from < rows)
+            to += count_before(had + line * rows + from, rows - from < length ? rows - from : length, e, run & 1);
+        if (to < keep && made)
+            made[line * left + run / 2 * keep + to] = e;
+        else if (to < keep)
+            put(dst, indices, src, w, line, (unsigned)to, e);
+    }
+}
+
 #define TOPK(name, T)                                                                                                 \
     extern "C" __global__ void topk_##name(T *dst, size_t dst_stride, int32_t *indices, size_t indices_stride,        \
                                            const T *src, size_t src_stride, kept_as<T>::type *made,                   \
@@ -207,8 +201,17 @@ static __device__ __forceinline__ void topk(T *dst, int32_t *indices, const T *s
         const size_t z = blockIdx.z;                                                                                  \
         topk(dst ? dst + z * dst_stride : dst, indices ? indices + z * indices_stride : indices, src + z * src_stride, \
              made ? made + z * entries_stride : made, had ? had + z * entries_stride : had, w);                       \
+    }                                                                                                                 \
+    extern "C" __global__ void topk_merge_##name(T *dst, size_t dst_stride, int32_t *indices, size_t indices_stride,  \
+                                                 const T *src, size_t src_stride, kept_as<T>::type *made,             \
+                                                 const kept_as<T>::type *had, size_t entries_stride, topk_work w,     \
+                                                 size_t rows, size_t length, size_t keep)                             \
+    {                                                                                                                 \
+        const size_t z = blockIdx.z;                                                                                  \
+        merge(dst ? dst + z * dst_stride : dst, indices ? indices + z * indices_stride : indices, src + z * src_stride, \
+              made ? made + z * entries_stride : made, had + z * entries_stride, w, rows, length, keep);              \
     }
 GP_REALS(TOPK)
 
-#define ENTRY(name, T) GP_K(topk_##name)
+#define ENTRY(name, T) GP_K(topk_##name) GP_K(topk_merge_##name)
 GP_KERNELS(GP_REALS(ENTRY))

@@ -370,6 +370,6 @@ const gp_kind gp_kind_kernel = {
     .also = "cuda",
     .help = "runs a kernel of your own, from a .cu file or in the YAML",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .variables = true, .shape = shape, .open = open_kernel, .close = free, .record = record,
+    .any_shape = true, .variables = true, .in_place = true, .shape = shape, .open = open_kernel, .close = free, .record = record,
     .check = check,
 };

@@ -1,8 +1,6 @@
 /* pad.c - more elements around a frame. The frame is copied to its place, then what lies around it is made. */
-#include <stdio.h>
-#include "device.h"
+#include "around.h"
 #include "number.h"
-#include "pad.h"
 #include "strided.h"
 
 struct opts {
@@ -48,90 +46,18 @@ static bool shape(gp_shape *s)
     return true;
 }
 
-/* ---- around the frame -------------------------------------------------------- */
-
-/* One axis of the copy; the innermost that nothing is added to are one. */
-struct axis { int64_t n, before, after, from, to; };
-
-static int axes_of(const gp_dcall *c, struct axis *axis)
-{
-    const struct opts *o = c->opts;
-    const gp_type *in = &c->in->type, *made = &c->out->type;
-    int64_t size = (int64_t)gp_dtype_size(in->dtype);
-    int n = 0;
-    for (int k = 0; k < in->ndim; k++) {
-        struct axis a = { in->dim[k], width(&o->before, k), width(&o->after, k), gp_strided_step(in, k) / size,
-                          gp_strided_step(made, k) / size };
-        struct axis *last = n ? &axis[n - 1] : NULL;
-        if (last && !a.before && !a.after && !last->before && !last->after)
-            last->n *= a.n, last->from = a.from, last->to = a.to;
-        else
-            axis[n++] = a;
-    }
-    return n;
-}
-
-static int64_t around(const struct axis *a)
-{
-    return a->before + a->after;
-}
-
-/* Elements first[k] to first[k] + n[k] of the slabs; where they are too many for one launch, halves of them. */
-static bool queue(gp_dcall *c, gp_pad *p, const int64_t *n)
-{
-    enum { MOST = (1u << 31) - 1 };
-    int64_t all = 1, half[GP_MAXDIM];
-    int longest = 0;
-    char kernel[16];
-    for (int k = 0; k < p->axes; k++) {
-        half[k] = n[k];
-        longest = n[k] > n[longest] ? k : longest;
-        all = n[k] > MOST || all > MOST ? (int64_t)MOST + 1 : all * n[k];
-    }
-    if (all == 0)
-        return true;
-    if (all > MOST) {
-        gp_pad second = *p;
-        half[longest] = n[longest] / 2;
-        if (!queue(c, p, half))
-            return false;
-        second.axis[longest].first += half[longest];
-        half[longest] = n[longest] - half[longest];
-        return queue(c, &second, half);
-    }
-    for (int k = 0; k < p->axes; k++)
-        p->axis[k].slab = gp_divisor_of(n[k]);
-    p->all = (unsigned)all;
-    snprintf(kernel, sizeof kernel, "pad_%zu", gp_dtype_size(c->in->type.dtype));
-    return gp_launch_map(c, kernel, all, GP_ARGS(p));
-}
-
 static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
-    const gp_type *in = &c->in->type, *made = &c->out->type;
-    struct axis axis[GP_MAXDIM];
-    gp_pad p = { .to = c->out->data, .to_next = c->out->stride, .from = c->in->data, .from_next = c->in->stride,
-                 .axes = axes_of(c, axis), .edge = o->edge, .value = gp_number_bits(&o->value, in->dtype) };
-    gp_strided inside = gp_strided_of(in, made);
+    const gp_type *in = &c->in->type;
+    struct around a = { .edge = o->edge, .value = gp_number_bits(&o->value, in->dtype) };
+    gp_strided inside = gp_strided_of(in, &c->out->type);
     int64_t to = 0;
-    for (int k = 0; k < in->ndim; k++)
-        inside.axis[k].n = in->dim[k], to += width(&o->before, k) * inside.axis[k].to;
-    if (!gp_strided_record(c, c->in, 0, c->out, to, inside))
-        return false;
-    for (p.along = 0; p.along < p.axes; p.along++) {
-        int64_t n[GP_MAXDIM];
-        gp_pad slabs = p;
-        for (int k = 0; k < p.axes; k++) {
-            const struct axis *a = &axis[k];
-            slabs.axis[k] = (gp_pad_axis){ .n = a->n, .before = a->before, .first = k < p.along ? a->before : 0,
-                                           .from = a->from, .to = a->to };
-            n[k] = k < p.along ? a->n : k == p.along ? around(a) : a->n + around(a);
-        }
-        if (!queue(c, &slabs, n))
-            return false;
+    for (int k = 0; k < in->ndim; k++) {
+        a.before[k] = width(&o->before, k), a.after[k] = width(&o->after, k);
+        inside.axis[k].n = in->dim[k], to += a.before[k] * inside.axis[k].to;
     }
-    return true;
+    return gp_strided_record(c, c->in, 0, c->out, to, inside) && gp_around_record(c, in, &a);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "any array" }, { 0 } };

@@ -2,14 +2,15 @@
  *
  * The order is total: equal numbers stand in the order of their places, and NaN, as in numpy.sort, is above all
  * numbers. So what comes out does not depend on how the work is shared. A GPU cuts lines into chunks, of each of which
- * K stay, K the power of two from k on, then those into chunks, until one is left. */
+ * K stay, K the power of two from k on, then those into chunks, until one is left; where K is a chunk or more, it sorts
+ * chunks, and merges two and two. */
 #include <stdio.h>
 #include <string.h>
 #include "base/plural.h"
 #include "axes.h"
 #include "device.h"
 
-enum { MOST = 1024, SIZE = 2048, LOG_SIZE = 11, BLOCK = 256, BLOCKS = 1 << 14 };    /* SIZE: as in kernels/topk.cu */
+enum { SIZE = 2048, LOG_SIZE = 11, BLOCK = 256, BLOCKS = 1 << 14 };    /* SIZE: as in kernels/topk.cu */
 
 struct opts {
     int64_t k, axis;
@@ -24,15 +25,17 @@ struct topk_work {
     int largest;
 };
 
+static int64_t how_many(const struct opts *o, const gp_type *t, int axis) { return o->k ? o->k : t->dim[axis]; }
+
 static struct topk_work work_of(const struct opts *o, const gp_type *t, int axis)
 {
-    struct topk_work w = { .lines = 1, .n = (size_t)t->dim[axis], .inner = 1, .k = (unsigned)o->k,
+    struct topk_work w = { .lines = 1, .n = (size_t)t->dim[axis], .inner = 1, .k = (unsigned)how_many(o, t, axis),
                            .largest = o->largest };
     for (int k = 0; k < t->ndim; k++) {
         w.lines *= k == axis ? 1 : (size_t)t->dim[k];
         w.inner *= k > axis ? (size_t)t->dim[k] : 1;
     }
-    while (1u << w.log_run < w.k)
+    while (w.log_run < LOG_SIZE && 1u << w.log_run < w.k)
         w.log_run++;
     return w;
 }
@@ -50,17 +53,20 @@ static size_t entry_bytes(gp_dtype t) { return gp_dtype_size(t) == 8 ? 16 : 8; }
 
 static size_t left(const struct topk_work *w) { return w->chunks << w->log_run; }
 
-/* Room for the entries that two passes leave, which take turns. */
-static size_t scratch_of(struct topk_work w, gp_dtype t, size_t *first)
+static bool merges(const struct topk_work *w) { return w->log_run == LOG_SIZE && w->n > SIZE; }
+
+/* Room for the entries that two passes leave, which take turns; on a CPU for a heap that shared memory has no room for. */
+static size_t scratch_of(struct topk_work w, gp_dtype t, bool cpu, size_t *first)
 {
     size_t n[2] = { 0 };
     cut(&w, w.n);
-    for (int i = 0; i < 2 && w.chunks > 1; i++) {
+    for (int i = 0; i < 2 && w.chunks > 1 && !cpu; i++) {
         n[i] = (w.lines * left(&w) * entry_bytes(t) + 255) / 256 * 256;
-        cut(&w, left(&w));
+        if (!merges(&w))
+            cut(&w, left(&w));
     }
     *first = n[0];
-    return n[0] + n[1];
+    return cpu && w.k > SIZE ? w.k * entry_bytes(t) : n[0] + n[1];
 }
 
 static bool find_outputs(gp_shape *s, struct opts *o)
@@ -95,15 +101,53 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "axis", "axis %d of %s has more than 2^31 - 1 elements", axis, gp_type_text(in, text));
     for (int i = 0; i < s->nout; i++) {
         s->out[i] = *in;
-        s->out[i].dim[axis] = o->k;
+        s->out[i].dim[axis] = how_many(o, in, axis);
         if (i == o->indices)
             s->out[i].dtype = GP_I32;
     }
-    if (!s->partial && gp_shape_gpu(s, &here))
-        s->scratch = scratch_of(work_of(o, in, axis), in->dtype, &first);
+    if (!s->partial)
+        s->scratch = scratch_of(work_of(o, in, axis), in->dtype, !gp_shape_gpu(s, &here), &first);
     s->by_place = axis == 0 && o->indices >= 0;
     s->batched = true;
     return true;
+}
+
+/* What the kernels of one call have in common. */
+struct call {
+    gp_dcall *c;
+    void *values, *indices, *even, *odd;   /* outputs, or NULL; the halves of the scratch */
+    size_t ys, zs, xs, next;               /* strides, the last of entries */
+    struct topk_work w;
+};
+
+/* Pass i, with the `more` values that its kernel takes behind the others; `last`: into the outputs. */
+static bool queue(struct call *k, const char *name, int i, bool last, size_t blocks, size_t more[3])
+{
+    const gp_view *x = k->c->in;
+    bool cpu = gp_rec_on_cpu(k->c);
+    void *made = i % 2 ? k->odd : k->even, *had = i == 0 ? NULL : i % 2 ? k->even : k->odd;
+    size_t none[3] = { 0 }, *m = more ? more : none;
+    char kernel[32];
+    if (last && !(cpu && k->w.k > SIZE))               /* which has its heap there */
+        made = NULL;
+    snprintf(kernel, sizeof kernel, "%s_%s", name, gp_dtype_name(x->type.dtype));
+    void *const args[] = { &k->values, &k->ys, &k->indices, &k->zs, (void *)&x->data, &k->xs, &made, &had, &k->next, &k->w,
+                           &m[0], &m[1], &m[2] };
+    return gp_launch(k->c, kernel, (gp_dim3){ (unsigned)(cpu ? 1 : blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)k->c->n },
+                     (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, more ? 0 : SIZE * entry_bytes(x->type.dtype), args, more ? 13 : 10);
+}
+
+static bool queue_merges(struct call *k)
+{
+    size_t m[] = { left(&k->w), SIZE, 0 };             /* entries, in runs of a length, of two of which so many are kept */
+    bool ok = true;
+    for (int i = 1; ok && m[0] > m[1]; i++) {
+        size_t both = 2 * m[1], pairs = (m[0] + both - 1) / both, last = m[0] - (pairs - 1) * both;
+        m[2] = both < k->w.k ? both : k->w.k;
+        ok = queue(k, "topk_merge", i, pairs == 1, (k->w.lines * m[0] + BLOCK - 1) / BLOCK, m);
+        m[0] = (pairs - 1) * m[2] + (last < m[2] ? last : m[2]), m[1] = m[2];
+    }
+    return ok;
 }
 
 static bool record(gp_dcall *c)
@@ -111,26 +155,22 @@ static bool record(gp_dcall *c)
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = o->values < 0 ? NULL : &c->out[o->values];
     const gp_view *z = o->indices < 0 ? NULL : &c->out[o->indices];
-    gp_dtype t = x->type.dtype;
-    struct topk_work w = work_of(o, &x->type, gp_axis(o->axis, x->type.ndim));
-    size_t bytes = entry_bytes(t), room, from = gp_stride(x), ys = y ? gp_stride(y) : 0, zs = z ? gp_stride(z) : 0;
-    size_t next = c->scratch_stride / bytes;
-    void *values = y ? y->data : NULL, *indices = z ? z->data : NULL, *had = NULL, *none = NULL;
-    bool cpu = gp_rec_on_cpu(c), ok = true, more = true;
-    char kernel[32];
+    struct call k = { .c = c, .values = y ? y->data : NULL, .indices = z ? z->data : NULL, .even = c->scratch,
+                      .ys = y ? gp_stride(y) : 0, .zs = z ? gp_stride(z) : 0, .xs = gp_stride(x),
+                      .next = c->scratch_stride / entry_bytes(x->type.dtype),
+                      .w = work_of(o, &x->type, gp_axis(o->axis, x->type.ndim)) };
+    bool cpu = gp_rec_on_cpu(c), ok = true, more = true, merged = !cpu && merges(&k.w);
+    size_t room;
 
-    scratch_of(w, t, &room);
-    snprintf(kernel, sizeof kernel, "topk_%s", gp_dtype_name(t));
+    scratch_of(k.w, x->type.dtype, cpu, &room);
+    k.odd = (char *)c->scratch + room;
     for (int i = 0; ok && more; i++) {
-        void *made = i % 2 ? (char *)c->scratch + room : c->scratch;
-        cut(&w, i ? left(&w) : w.n);
-        more = !cpu && w.chunks > 1;
-        size_t blocks = cpu ? 1 : (w.lines * w.chunks + (SIZE >> w.log_size) - 1) / (SIZE >> w.log_size);
-        ok = gp_launch(c, kernel, (gp_dim3){ (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n },
-                       (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, SIZE * bytes,
-                       GP_ARGS(&values, &ys, &indices, &zs, (void *)&x->data, &from, more ? &made : &none, &had, &next,
-                               &w));
-        had = made;
+        cut(&k.w, i ? left(&k.w) : k.w.n);
+        more = !cpu && k.w.chunks > 1;
+        ok = queue(&k, "topk", i, !more, (k.w.lines * k.w.chunks + (SIZE >> k.w.log_size) - 1) / (SIZE >> k.w.log_size),
+                   NULL);
+        if (merged)
+            return ok && queue_merges(&k);
     }
     return ok;
 }
@@ -142,7 +182,7 @@ static const gp_port out[] = {
 };
 
 static const gp_opt options[] = {
-    { GP_INT(struct opts, k), .required = true, .min = 1, .max = MOST, .help = "how many" },
+    { GP_INT(struct opts, k), .def = "0", .min = 0, .max = INT32_MAX, .help = "how many; 0: all, which sorts them" },
     { GP_INT(struct opts, axis), .def = "-1", GP_AXIS_RANGE, .help = "along which, negative from the last" },
     { GP_BOOL(struct opts, largest), .def = "true",
       .help = "from the largest down, NaN before all numbers; false: from the smallest up, NaN behind all. Equal "
@@ -152,7 +192,8 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_topk = {
     GP_KIND("topk"), .field = "arrays",
-    .help = "the k largest or smallest numbers along an axis, and where they are",
+    .also = "sort argsort",
+    .help = "the k largest or smallest numbers along an axis, or all sorted, and where they are",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

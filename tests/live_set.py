@@ -7,7 +7,7 @@ import numpy as np
 from kit import bytes_of, check, env, free_port, gpipe, path, put, spawn, total, until
 
 os.chdir(path("."))
-ROWS, N = 4, 4096
+ROWS, N, PIPE = 4, 4096, 4096
 BYTES = 4 * ROWS * N
 ctx = zmq.Context()
 
@@ -187,6 +187,13 @@ def open_then_read():
         return f.read()
 
 
+def exactly(n, reader):
+    got = b""
+    while len(got) < n and (piece := reader.read(n - len(got))):
+        got += piece
+    return got
+
+
 def let_program_go():
     put("go", "")
     until(lambda: os.path.exists("done"))
@@ -253,38 +260,84 @@ for name, stage, take, stuck in [("send", SEND, pull, False), ("FIFO, nobody ope
         else:
             check(f"{name_}: all", numbers == list(range(n)), numbers)
 
-# a reader that stalls within a frame, when fewer slots are left than wait: that frame is whole, in time and counted
-for more in (", when_full: drop-newest", ", when_full: drop-oldest", ", when_full: drop-newest, deadline: 300ms"):
-    for depth in (1, 2, 13):
-        name = f"stalls{more}, depth {depth}"
-        os.remove("out")
-        os.mkfifo("out")
-        source = Fifo()
-        reader = os.fdopen(os.open("out", os.O_RDONLY | os.O_NONBLOCK), "rb", 0)
-        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
-        os.set_blocking(reader.fileno(), True)
-        r = Run(source.text + "  - " + WRITE % more + "\n")
-        ok, *why = r.set("depth=12")
-        check(f"{name}: depth 12", ok, why)
-        for k in range(10):
-            source.put(data(k))
-        check(f"{name}: came", r.has(10))
-        # by the deadline a frame is late or not: what comes is whole
-        got = reader.read(3 * BYTES // 2 if "deadline" not in more else 8)
-        time.sleep(0.4 if "deadline" in more else 0)
-        ok, *why = r.set(f"depth={depth}")
-        check(f"{name}: set", ok, why)
-        source.end()
-        rest = []
-        t = threading.Thread(target=lambda: rest.append(reader.readall()))
-        t.start()
-        t.join(60)
-        reader.close()
-        check(f"{name}: ends", r.end() == 0, r.text)
-        numbers = frames_of(got + rest[0]) if rest else None
-        check(f"{name}: frames", numbers and all(a < b for a, b in zip(numbers, numbers[1:])), numbers)
-        a = r.account["sources"][1]
-        check(f"{name}: account", numbers and a["in"] == 10 == a["out"] + a["dropped"] and a["out"] == len(numbers), (a, numbers))
+# a reader that stalls within a frame, when fewer slots are left than wait: that frame is whole, in time and counted. A pipe
+# takes a part of a frame that is larger than it is, so that the writer stalls within one; and smaller ones whole, so that it
+# stalls between two, of which the reader may have a part.
+large = N
+for N in (large, 40):
+    BYTES = 4 * ROWS * N
+    for more in (", when_full: drop-newest", ", when_full: drop-oldest", ", when_full: drop-newest, deadline: 300ms"):
+        for depth in (1, 2, 13):
+            name = f"stalls{more}, depth {depth}, {BYTES} bytes"
+            os.remove("out")
+            os.mkfifo("out")
+            source = Fifo()
+            reader = os.fdopen(os.open("out", os.O_RDONLY | os.O_NONBLOCK), "rb", 0)
+            fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, PIPE)
+            os.set_blocking(reader.fileno(), True)
+            r = Run(source.text + "  - " + WRITE % more + "\n")
+            ok, *why = r.set("depth=12")
+            check(f"{name}: depth 12", ok, why)
+            for k in range(10):
+                source.put(data(k))
+            check(f"{name}: came", r.has(10))
+            # by the deadline a frame is late or not: what comes is whole
+            got = exactly(3 * BYTES // 2 if "deadline" not in more else 8, reader)
+            time.sleep(0.4 if "deadline" in more else 0)
+            ok, *why = r.set(f"depth={depth}")
+            check(f"{name}: set", ok, why)
+            rest = []
+            t = threading.Thread(target=lambda: rest.append(exactly(-len(got) % BYTES, reader)))
+            t.start()
+            t.join(60)                     # the frame that it has a part of, before any ends
+            check(f"{name}: in the pause's frame", rest and frames_of(got + rest[0]), len(got))
+            source.end()
+            got += rest.pop()
+            t = threading.Thread(target=lambda: rest.append(reader.readall()))
+            t.start()
+            t.join(60)
+            reader.close()
+            check(f"{name}: ends", r.end() == 0, r.text)
+            numbers = frames_of(got + rest[0]) if rest else None
+            check(f"{name}: frames", numbers and all(a < b for a, b in zip(numbers, numbers[1:])), numbers)
+            a = r.account["sources"][1]
+            check(f"{name}: account", numbers and a["in"] == 10 == a["out"] + a["dropped"] and a["out"] == len(numbers), (a, numbers))
+
+# a stage stands between: what is in the way of a smaller depth may never be read, which is said, and the run goes on
+N, BYTES = large, 4 * ROWS * large
+os.remove("out")
+os.mkfifo("out")
+put("copy.lua", "function process(f, x, y) y:copy(x) end\n")
+source = Fifo()
+r = Run(source.text + "  - {use: lua, script: copy.lua, in: x, out: y, when_full: drop-newest}\n"
+        "  - {name: s, use: write, path: out, format: raw, in: y}\n", ", y: {like: x}")
+for k in range(8):
+    source.put(data(k))
+    check(f"between: frame {k}", r.has(k + 1))
+ok, _, said = r.set("depth=1")
+check("between: refused", not ok and "as nobody has taken what 's' writes for 5 s" in said[1], said)
+ok, *why = r.set("depth=5")
+check("between: a larger one", ok, why)
+got = []
+t = threading.Thread(target=lambda: got.append(open_then_read()))
+t.start()
+ok, *why = r.set("depth=1")
+check("between: once it is read", ok, why)
+source.end()
+t.join(60)
+check("between: ends", r.end() == 0 and got and frames_of(got[0]), r.text)
+
+# ---- a run that ends while it is asked
+for first, says in [(b'{"seconds": 1}\n', "the run of 'over' has ended"), (b"", "'over' gives no answer: its run has ended, or")]:
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind("over")
+        s.listen()
+        p = spawn("set", "./over", "depth=3", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with s.accept()[0] as c:
+            c.sendall(first)
+        said = p.communicate(timeout=60)
+        check("it ends meanwhile", p.returncode == 1 and says.replace("over", "./over", 1) in said[1], said)
+    os.remove("over")
 
 # ---- a pause does not wait for a finish(), nor for what only begins a frame
 os.remove("out")

@@ -16,7 +16,7 @@ import numpy as np
 ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
 
 
-WHAT = ["affine", "drop", "fail", "join", "join", "join", "carry", "network", "network", "loop", "group", "split",
+WHAT = ["affine", "drop", "fail", "join", "join", "join", "carry", "state", "state", "network", "network", "loop", "group", "split",
         "split", "window", "decimate", "hold", "mix", "reduce", "reduce", "roll"]
 
 ALL = 1000003                          # as many frames as there are: a rate that no other stream has
@@ -344,6 +344,37 @@ class Maker:
             if not node["alone"]:
                 self.ends[b] = Stream(s.shape, s.rate, [f if f is None else (None, f, None) for f in frames])
 
+    def state(self, name, s):
+        """Stages that change one place, in the order of the file, and some that read it between."""
+        r, w = self.r, self.w
+        splice, init, out = r.random() < 0.5, r.choice([0, 0, 3]), f"b{self.n + 1}"
+        at, uses = f"{out}_state", []
+        for _ in range(r.randint(1, 4)):
+            uses.append(r.choice(["add", "add", "half", "read"]))
+        uses.insert(r.randint(0, len(uses)), "read")
+        if "add" not in uses:
+            uses.append("add")
+        self.buffers.append(f"{at}: {{state: true, dtype: f64, shape: {list(s.shape)}, init: {init}, "
+                            f"on_hole: {'splice' if splice else 'reset'}}}")
+        value, made = np.full(s.shape, float(init)), [[] for u in uses if u == "read"]
+        for f in s.frames:
+            if f is None and not splice:
+                value = np.full(s.shape, float(init))
+            reads = iter(made)
+            for use in uses:
+                if use == "read":
+                    next(reads).append(None if f is None else (f[0], f[1] - value, f[2]))
+                elif f is not None:
+                    value = value + f[1] if use == "add" else np.floor(value / 2)
+        reads = iter(made)
+        for i, use in enumerate(uses):
+            if use == "read":
+                self.put("use: expr, expr: x - s", f"{{x: {name}, s: {at}}}",
+                         Stream(s.shape, s.rate, next(reads), placed=s.placed, absent=s.absent))
+            else:
+                text = "x + s" if use == "add" else "floor(s / 2) + 0 * x"
+                self.lines.append(f"{{use: expr, expr: {text}, in: {{x: {name}, s: {at}}}, out: {at}}}")
+
     def step(self):
         r, w = self.r, self.w
         name = r.choice(sorted(self.streams)[-4:] + sorted(self.streams))
@@ -353,7 +384,7 @@ class Maker:
             what = r.choice(["reduce", "decimate", "mix"])
         if s.held and what != "join":
             return
-        if what in ("group", "window", "mix", "carry", "network") and not s.whole():
+        if what in ("group", "window", "mix", "carry", "state", "network") and not s.whole():
             what = "split"
         tail = r.choice(["keep", "keep", "drop"])
         if what == "affine":
@@ -378,6 +409,8 @@ class Maker:
                              f"{out}_before: {{carry: {out}, on_hole: {'splice' if splice else 'reset'}}}"]
             self.put(f"use: expr, expr: x + {'2 * ' if splice else ''}before", f"{{x: {name}, before: {out}_before}}",
                      carry(s, splice))
+        elif what == "state" and s.placed:
+            self.state(name, s)
         elif what == "network":
             self.network(name, s)
         elif what == "loop":

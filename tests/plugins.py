@@ -107,6 +107,13 @@ def must_end_well(p, name):
         os._exit(1)
 
 
+def can_be_set(p, name):
+    """A run whose source waits."""
+    q = spawn("set", str(p.pid), "depth=5", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = q.communicate(timeout=60)[0]
+    check(name + ": settings change while it waits", q.returncode == 0 and "pause" in said, said)
+
+
 def stop(p):
     p.send_signal(signal.SIGSTOP)
     until(lambda: open(f"/proc/{p.pid}/stat").read().rpartition(")")[2].split()[0] == "T")
@@ -142,6 +149,7 @@ def test_ring():
         w.write(np.full(2, k, "i4"))
     p = run_aside(READ.format("i32", [2], n, 0, path("slow/%05d.npy")), "slow")
     check("ring: slow: begins", until(lambda: os.path.exists(path("slow/00002.npy"))))
+    can_be_set(p, "ring: slow")
     stop(p)
     for k in range(3, 23):
         w.write(np.full(2, k, "i4"))
@@ -424,6 +432,7 @@ def test_camera():
     check("camera: unplugged: frames before", len(os.listdir(path("refused"))) == 4, "")
     p = run_aside(CAMERA.format("dark", "GREY", 12, 0, path("dark")), "dark", LD_PRELOAD=fake)
     check("camera: dark: begins", until(lambda: os.path.exists(path("dark/00003.npz"))))
+    can_be_set(p, "camera: dark")
     p.send_signal(signal.SIGINT)       # while it waits
     check("camera: dark: ends", p.wait(60) == 130 and len(os.listdir(path("dark"))) == 4, p.returncode)
     runs("camera: v4l2.yaml", plugins + "/v4l2/v4l2.yaml", "--set", "vars.camera=/dev/fake/plain", "--set",

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include "iotest.h"
+#include "run/pipeline.h"
+#include "run/run.h"
 
 enum { FRAMES = 200, WORDS = 1024, DEPTH = 3 };
 
@@ -288,6 +290,76 @@ TEST(late_in_a_queue)
     ck_assert_uint_eq(a.late, DEPTH);
     ck_assert_uint_eq(a.out, 0);
     ck_assert_int_eq(io_files("out"), 0);
+}
+
+enum { BEHIND = 2 };            /* the queue's account, behind those of two sources */
+
+typedef struct retuning { gp_pipeline *p, *q; gp_errs errs; int fd; bool ended, ok; } retuning;
+
+static const gp_actorrt *leak_of(const gp_run *run)
+{
+    for (int i = 0; i < run->plan->nactors; i++)
+        if (run->actor[i].leak)
+            return &run->actor[i];
+    return NULL;
+}
+
+/* Once the leak has taken so many frames and, if it is to, has ended. */
+static void *retune(void *arg)
+{
+    retuning *t = arg;
+    gp_account a[3] = { { 0 } };
+    while (gp_accounts(t->p, a, 3) < 3 || a[BEHIND].in < 10)
+        nap();
+    if (t->ended)
+        close(t->fd);
+    for (bool over = !t->ended; !over; nap()) {
+        over = atomic_load(&leak_of(gp_pipeline_lock_run(t->p))->over);
+        gp_pipeline_unlock_run(t->p);
+    }
+    t->ok = gp_pipeline_retune(t->q, t->p, NULL, &t->errs);
+    return NULL;
+}
+
+/* A pause takes back the newest frames that nobody has read, where the depth is smaller then: they count as dropped, and
+ * their bytes, each of a frame that is not whole, count no more. So it does when no more are to come (1). */
+TEST_LOOP(taken_back, 0, 2)
+{
+    enum { CAME = 10, ROWS = 3 };
+    static char data[CAME * WORDS * 4];
+    char *y = format("depth: 12\nbuffers: {x: {dtype: i32, shape: [4, 256]}, y: {like: x}, z: {like: x}}\nstages:\n"
+                     "  - {use: read, path: in, format: raw, out: x}\n  - {use: lua, script: rows.lua, in: x, out: y}\n"
+                     "  - {name: view, use: write, path: fifo, in: y, when_full: drop-newest}\n"
+                     "  - {use: generate, in: [], rate: 0.001, out: z}\n  - {use: discard, in: z}\n");
+    const char *less[] = { "depth=1" };
+    pthread_t thread;
+    pipe_text(io_dir, "rows.lua", format("function process(f, x, y) y:copy(x) f.valid = %d end\n", ROWS));
+    ck_assert_int_eq(mkfifo(io_at("in"), 0600), 0);
+    int fd = open(io_at("in"), O_RDWR);
+    ck_assert_int_eq(write(fd, data, sizeof data), sizeof data);
+    retuning t = { .p = pipe_compiled(io_dir, y, (gp_config){ 0 }), .fd = fd, .ended = _i,
+                   .q = pipe_compiled(io_dir, y, (gp_config){ .set = less, .nset = 1 }) };
+    ck_assert(!pthread_create(&thread, NULL, retune, &t));
+    gp_errs errs = { .n = 0 };
+    ck_assert_msg(gp_pipeline_run(t.p, NULL, &errs) == GP_PAUSED, "%s", pipe_said(&errs));
+    pthread_join(thread, NULL);
+    ck_assert_msg(t.ok, "%s", pipe_said(&t.errs));
+    gp_cancel(t.p, 1);
+    ck_assert_msg(gp_pipeline_go_on(t.q, t.p, NULL, &errs) == GP_DRAINED, "%s", pipe_said(&errs));
+    gp_account a[3];
+    ck_assert_int_eq(gp_accounts(t.q, a, 3), 3);
+    adds_up(&a[BEHIND]);
+    ck_assert_uint_eq(a[BEHIND].in, CAME);
+    ck_assert_uint_eq(a[BEHIND].full, CAME - 1);
+    const gp_run *run = gp_pipeline_lock_run(t.q);
+    const gp_actorrt *leak = leak_of(run);
+    ck_assert_uint_eq(leak->frames, 1);
+    ck_assert_uint_eq(leak->bytes, ROWS * WORDS);
+    ck_assert_uint_eq(leak->out[0]->there, 1);
+    gp_pipeline_unlock_run(t.q);
+    gp_pipeline_destroy(t.q), gp_pipeline_destroy(t.p);
+    if (!_i)
+        close(fd);
 }
 
 TEST_SUITE(leaky, set_up, NULL, 0)

@@ -23,17 +23,19 @@ static const struct { const char *options, *bound; int h, w, high, wide; } sizes
     { "scale: 0.5", "", 5, 3, 3, 2 },
     { "scale: 0.01", "", 20, 30, 1, 1 },
     { "scale: 2", "", 3, 5, 6, 10 },
-    { "fit: [10, 10]", "", 20, 30, 7, 10 },
-    { "fit: 10", "", 30, 20, 10, 7 },
-    { "fit: [10, 30]", "", 20, 30, 10, 15 },
-    { "fit: [20, 30]", "", 20, 30, 20, 30 },
-    { "fit: [200, 100]", "", 20, 30, 20, 30 },
-    { "fit: [19, 100]", "", 20, 30, 19, 29 },                  /* 28.5: up */
-    { "fit: [200, 100], enlarge: true", "", 20, 30, 67, 100 },
-    { "fit: [10, 15], enlarge: true", "", 20, 30, 10, 15 },
-    { "fit: [4, 1000], enlarge: true", "", 1, 1, 4, 4 },
-    { "fit: [9, 9]", "", 1, 30, 1, 9 },
-    { "fit: 1", "", 20, 30, 1, 1 },
+    { "height: 10, width: 10, fit: inside", "", 20, 30, 7, 10 },
+    { "height: 10, width: 10, fit: inside", "", 30, 20, 10, 7 },
+    { "height: 10, width: 30, fit: inside", "", 20, 30, 10, 15 },
+    { "height: 20, width: 30, fit: inside", "", 20, 30, 20, 30 },
+    { "height: 200, width: 100, fit: inside", "", 20, 30, 20, 30 },
+    { "height: 200, width: 100, fit: cover", "", 20, 30, 200, 100 },
+    { "height: 5, width: 7, fit: contain", "", 20, 30, 5, 7 },
+    { "height: 19, width: 100, fit: inside", "", 20, 30, 19, 29 },     /* 28.5: up */
+    { "height: 200, width: 100, fit: inside, enlarge: true", "", 20, 30, 67, 100 },
+    { "height: 10, width: 15, fit: inside, enlarge: true", "", 20, 30, 10, 15 },
+    { "height: 4, width: 1000, fit: inside, enlarge: true", "", 1, 1, 4, 4 },
+    { "height: 9, width: 9, fit: inside", "", 1, 30, 1, 9 },
+    { "height: 1, width: 1, fit: inside", "", 20, 30, 1, 1 },
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -63,10 +65,10 @@ TEST(shapes)
     for (int i = 0; i < 5; i++)
         io_count_npy(format("%d.npy", i), U8(in[i][0], in[i][1]), i);
     ck_assert_uint_eq(io_runs("depth: 6\nbuffers: {x: {dtype: u8, shape: ['<=40', '<=60']}}\nstages:\n"
-                              "  - {use: read, path: '?.npy', out: x}\n  - {use: resize, fit: 20}\n"
+                              "  - {use: read, path: '?.npy', out: x}\n  - {use: resize, height: 20, width: 20, fit: inside}\n"
                               "  - {use: write, path: 'out/%n.npy'}\n"), 5);
     for (int i = 0; i < 5; i++)
-        has_shape(format("out/%d.npy", i), want[i][0], want[i][1], "fit: 20");
+        has_shape(format("out/%d.npy", i), want[i][0], want[i][1], "height: 20, width: 20, fit: inside");
     io_counts("out/3.npy", U8(3, 4), 3);       /* which fits as it is */
 }
 
@@ -92,7 +94,7 @@ TEST_LOOP(too_much_smaller, 0, 4)
         { "536870912, 1", "height: 1, method: cubic", "2147483648" },
         { "1, 536870912", "width: 1, method: cubic", "2147483648" },
         { "1, 1073741824", "height: 1, width: 1", "2147483648" },
-        { "1073741824, 1", "fit: 1, method: cubic", "4294967296" },
+        { "1073741824, 1", "height: 1, width: 1, fit: inside, method: cubic", "4294967296" },
     };
     char *yaml = format("buffers: {x: {dtype: u8, shape: [%s]}}\nstages:\n"
         "  - {use: generate, frames: 1, out: x}\n  - {use: resize, %s}\n  - {use: discard}\n", cases[_i].shape, cases[_i].options);
@@ -122,7 +124,8 @@ TEST_LOOP(flat, 0, 5)
     static const struct { const char *dtype, *value; } types[] = {
         { "u8", "255" }, { "u16", "65535" }, { "i8", "-128" },
     };
-    static const char *const options[] = { "height: 1, width: 1", "scale: 0.37", "height: 300, width: 77", "fit: 13" };
+    static const char *const options[] = { "height: 1, width: 1", "scale: 0.37", "height: 300, width: 77",
+                                           "height: 13, width: 13, fit: cover" };
     for (int t = 0; t < 3; t++)
         for (int k = 0; k < 4; k++) {
             char *yaml = format("buffers: {x: {dtype: %s, shape: [113, 217]}}\nstages:\n"

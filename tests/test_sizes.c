@@ -138,7 +138,7 @@ TEST_LOOP(one_size, 0, 5)
 {
     static const struct { const char *stage; size_t bytes; const char *says; } cases[] = {
         { "resize, height: 4, width: 5", 3 * 4 * 5 * 3, NULL }, { "crop, size: [2, 2]", 3 * 2 * 2 * 3, NULL },
-        { "resize, height: 4", 0, "'height' alone makes pictures of any width" }, { "resize, fit: 2", 0, "'resize' may differ" },
+        { "resize, height: 4", 0, "'height' alone makes pictures of any width" }, { "resize, height: 2, width: 2, fit: inside", 0, "'resize' may differ" },
         { "crop, size: [2]", 0, "'crop' may differ" },
     };
     wide_high_small();

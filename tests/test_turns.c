@@ -178,13 +178,12 @@ enum { MOST = 900 };
 static gp_pipeline *current;
 static int64_t was_cheap_ns;
 
-/* What is cheap is a matter of nanoseconds, which depend on the machine: here it is all that costs less than to wake a
- * thread. */
+/* What is cheap is a matter of nanoseconds, which depend on the machine: here all is. */
 static bool all_is_cheap(void *unused)
 {
     gp_run *run = gp_pipeline_lock_run(current);
     was_cheap_ns = run->awake_ns;
-    run->awake_ns = INT64_MAX;
+    run->awake_ns = run->asleep_ns = INT64_MAX;
     gp_pipeline_unlock_run(current);
     return true;
 }

@@ -22,6 +22,17 @@ static const char SEVERAL[] =
     "  - {use: dev, name: y, state: 8}\n  - {use: dev, name: z, device: cpu:2}\n"
     "  - {use: sink, name: end, in: [z, y]}\n";
 
+/* A state that is read before it is changed, and behind. */
+static const char STATE[] =
+    "depth: 6\nbuffers: {s: {state: true, dtype: u8, shape: [1000]}}\nstages:\n  - {use: src, name: a}\n"
+    "  - {use: dev, name: get, in: [a, s]}\n  - {use: dev, name: put, in: a, out: s}\n  - {use: dev, name: last, in: [a, s]}\n"
+    "  - {use: sink, name: end, in: [get, last]}\n";
+
+/* A cycle in one segment, with a copy before it and one behind it. */
+static const char CYCLE[] =
+    "depth: 6\nbuffers: {a: {like: src}, was: {carry: a}}\nstages:\n  - {use: src}\n"
+    "  - {use: dev, name: a, in: [src, was]}\n  - {use: sink}\n";
+
 static gp_task *task_of(planned *p, const char *stage)
 {
     for (int i = 0; i < p->plan->ntasks; i++)
@@ -121,21 +132,50 @@ static void set_depth(planned *p, const char *buffer, int depth)
     X(peer_not_waited_for, task_of(p, "y")->ndeps = 0) \
     X(peer_as_copy_in, PEER->op = GP_TASK_COPY_IN) \
     X(peer_out_of_reach, ((gp_device *)p->graph->device)[0].info.no_peer = 1 << 1)
+#define BROKEN_TURNS(X) \
+    X(before_the_turn_behind, first_copy(p, GP_TASK_COPY_IN)->turn = GP_TURN_BEHIND) \
+    X(behind_in_the_turn_before, first_copy(p, GP_TASK_COPY_OUT)->turn = GP_TURN_BEFORE) \
+    X(cycle_before, task_of(p, "a")->turn = GP_TURN_BEFORE) \
+    X(cycle_behind, task_of(p, "a")->turn = GP_TURN_BEHIND) \
+    X(all_at_once, for (int i = 0; i < p->plan->ntasks; i++) p->plan->task[i].turn = GP_TURN_BEFORE)
+
+#define BROKEN_STATES(X) \
+    X(a_use_does_not_wait, drop_dep(task_of(p, "put"), (int)(task_of(p, "get") - p->plan->task))) \
+    X(a_slot_for_each_frame, p->plan->pool[ring_of(p, "s", true)->pool].one = false) \
+    X(one_slot_for_all, p->plan->pool[ring_of(p, "a", true)->pool].one = true) \
+    X(next_frame_early, ((gp_stage *)p->graph->stage)[plan_stage(p, "s")].last = plan_stage(p, "put")) \
+    X(state_in_two_places, p->plan->ring[task_of(p, "put")->out[0]].pool = ring_of(p, "a", true)->pool) \
+    X(used_behind_the_turn, task_of(p, "last")->turn = GP_TURN_BEHIND)
+
+static void drop_dep(gp_task *t, int dep)
+{
+    int n = 0;
+    for (int i = 0; i < t->ndeps; i++)
+        if (t->dep[i] != dep)
+            t->dep[n++] = t->dep[i];
+    t->ndeps = n;
+}
 
 #define CHANGE(name, ...) static void name(planned *p) { __VA_ARGS__; }
 BROKEN(CHANGE)
 BROKEN_COPIES(CHANGE)
+BROKEN_TURNS(CHANGE)
+BROKEN_STATES(CHANGE)
 
-static const struct { const char *what; void (*change)(planned *p); bool several; } broken[] = {
-#define OF_ONE(name, ...) { #name, name, false },
-#define OF_SEVERAL(name, ...) { #name, name, true },
+static const struct { const char *what; void (*change)(planned *p); const char *yaml; } broken[] = {
+#define OF_ONE(name, ...) { #name, name, SOUND },
+#define OF_SEVERAL(name, ...) { #name, name, SEVERAL },
+#define OF_CYCLE(name, ...) { #name, name, CYCLE },
     BROKEN(OF_ONE)
     BROKEN_COPIES(OF_SEVERAL)
+    BROKEN_TURNS(OF_CYCLE)
+#define OF_STATE(name, ...) { #name, name, STATE },
+    BROKEN_STATES(OF_STATE)
 };
 
 TEST_EACH(test_broken, broken)
 {
-    planned p = plan_yaml(broken[_i].several ? SEVERAL : SOUND, "tests/golden/test.yaml", true);
+    planned p = plan_yaml(broken[_i].yaml, "tests/golden/test.yaml", true);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
     ck_assert(gp_verify(p.plan, &p.machine, &p.errs));
     broken[_i].change(&p);

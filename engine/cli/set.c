@@ -26,18 +26,18 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
     size_t len = 0, cap = 0;
     char *ask = line_of(set, n, &len), *line = NULL;
     FILE *f = ask ? gp_socket_reach(name, errs) : NULL;
-    bool sent = false, answered = false;
+    bool sent = false, answered = false, runs = false;
     /* How the run stands comes first, and meanwhile; or that there is no room for us. */
     while (f && !answered && getline(&line, &cap, f) > 0) {
-        answered = gp_is_answer(line);
+        answered = gp_is_answer(line), runs = true;
         if (!answered && !sent && !(sent = gp_write_text(fileno(f), ask, len)))
             break;
     }
     if (!ask)
         gp_no_memory(errs);
     else if (f && !answered)
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
-                "'%s' gives no answer: the pipeline has gone, or is not a 'gpipe run'", name);
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, runs ? "the run of '%s' has ended" : "'%s' gives no answer: its run has "
+                "ended, or it is not a 'gpipe run'", name);
     if (f)
         fclose(f);
     free(ask);

@@ -126,13 +126,13 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
             AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text, file && file->kind == GP_SCALAR
                ? gp_format(r->arena, "; a constant has its file as const: %.200s", file->text) : gp_near_text(&near));
     }
-    if (gp_node_get(map, "const") && !gp_node_get(map, "carry")) {
+    if (gp_node_get(map, "const") && !gp_node_get(map, "carry") && !gp_node_get(map, "state")) {
         read_const(r, b);
         return;
     }
-    for (int i = 0; i < map->n && !gp_node_get(map, "carry"); i++)
-        if (!strcmp(map->key[i]->text, "init") || !strcmp(map->key[i]->text, "on_hole"))
-            AT(r, map->key[i]->at, "'%s' has no effect: buffer '%s' carries nothing; add carry: BUFFER", map->key[i]->text,
+    for (int i = 0; i < map->n && !gp_node_get(map, "carry") && !gp_node_get(map, "state"); i++)
+        if (!strcmp(map->key[i]->text, "init") || !strcmp(map->key[i]->text, "on_hole") || !strcmp(map->key[i]->text, "save"))
+            AT(r, map->key[i]->at, "'%s' has no effect: buffer '%s' carries nothing; add carry: BUFFER, or state: true", map->key[i]->text,
                b->b.name);
     if ((n = gp_node_get(map, "memory"))) {
         r->read.key = "memory";
@@ -198,7 +198,9 @@ void gp_read_buffers(gp_resolving *r, const gp_node *buffers)
         if (value->kind == GP_MAP) {
             int index = (int)(b - r->buffer);
             b->node = value, read_buffer(r, b);
-            if (gp_node_get(value, "carry"))
+            if (gp_node_get(value, "state"))
+                gp_state_read(r, index);
+            else if (gp_node_get(value, "carry"))
                 gp_carry_read(r, index);
         } else if (!gp_is_null(value)) {
             AT(r, value->at, "buffer '%s' must be a map, like {dtype: f32, shape: [480, 640]}",

@@ -12,7 +12,7 @@
 
 static const gp_port in[] = {
     { "in", GP_ACCEPT_ANY, .help = "frames" },
-    { "init", GP_ACCEPT_ANY, .help = "what is there before the first" },
+    { "init", GP_ACCEPT_ANY, .optional = true, .help = "what is there before the first; else zeros" },
     { 0 }
 };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "the frame before" }, { 0 } };
@@ -40,28 +40,36 @@ bool gp_is_carry(const gp_stage *st)
 
 /* ---- what `buffers:` says ---------------------------------------------------------- */
 
+void gp_carry_read_init(gp_resolving *r, int buffer)
+{
+    const gp_node *init = gp_node_get(r->buffer[buffer].node, "init");
+    gp_num first = { .is_int = true };
+    bool file = init && init->kind == GP_SCALAR && strlen(init->text) > 4 && !strcmp(init->text + strlen(init->text) - 4, ".npy");
+    r->read.key = "init";
+    bool broken = init && !file && !gp_read_num(&r->read, init, &first);
+    r->buffer[buffer].init = -1;
+    if (r->buffer[buffer].b.state && !file && !broken && first.is_int && !first.i)     /* zeros need no memory */
+        return;
+    gp_rbuf *b = gp_push_buffer(r, gp_format(r->arena, "%s.init", r->buffer[buffer].b.name),
+                                init ? init->at : r->buffer[buffer].b.at);
+    r->buffer[buffer].init = (int)(b - r->buffer);
+    b->konst = true, b->b.depth = 1;
+    b->b.value = first;
+    b->broken = file ? !(b->b.path = gp_read_path(&r->read, init)) : broken;
+}
+
 void gp_carry_read(gp_resolving *r, int buffer)
 {
-    static const char *const none[] = { "like", "const" };
-    const gp_node *map = r->buffer[buffer].node, *carry = gp_node_get(map, "carry"), *init = gp_node_get(map, "init");
+    static const char *const none[] = { "like", "const", "save" };
+    const gp_node *map = r->buffer[buffer].node, *carry = gp_node_get(map, "carry");
     const char *u = r->buffer[buffer].b.name;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (gp_node_get(map, none[i]))
             AT(r, gp_node_get(map, none[i])->at, "'%s' has no effect: buffer '%s' carries another, and has its type",
                none[i], u);
     r->read.stage = NULL, r->read.key = "carry";
     r->buffer[buffer].carry = gp_read_text(&r->read, carry);
-    gp_rbuf *b = gp_push_buffer(r, gp_format(r->arena, "%s.init", u), init ? init->at : carry->at);
-    r->buffer[buffer].init = (int)(b - r->buffer);
-    b->konst = true, b->b.depth = 1;
-    b->b.value.is_int = true;
-    r->read.key = "init";
-    if (!init)
-        return;
-    if (init->kind == GP_SCALAR && strlen(init->text) > 4 && !strcmp(init->text + strlen(init->text) - 4, ".npy"))
-        b->broken = !(b->b.path = gp_read_path(&r->read, init));
-    else
-        b->broken = !gp_read_num(&r->read, init, &b->b.value);
+    gp_carry_read_init(r, buffer);
 }
 
 /* ---- cycles ------------------------------------------------------------------------ */
@@ -80,8 +88,8 @@ static void mark_before(const gp_resolving *r, int v, bool *before, int *todo)
     before[v] = true, todo[n++] = v;
     while (n) {
         const gp_rstage *st = &r->stage[todo[--n]];
-        for (int p = 0; p < st->s.nin; p++) {
-            int from = maker(r, st, p);
+        for (int p = 0; p < st->s.nin + st->s.nafter; p++) {
+            int from = p < st->s.nin ? maker(r, st, p) : st->s.after[p - st->s.nin];
             if (from >= 0 && !before[from])
                 before[from] = true, todo[n++] = from;
         }
@@ -112,7 +120,9 @@ void gp_carry_mark(gp_resolving *r)
         if (is_hollow(r, v))
             st->broken = !AT(r, gp_node_get(st->node, "carry")->at, "buffer '%s' carries itself%s; name what a stage "
                              "makes", st->s.name, from == v ? "" : ", by way of others");
-        mark_before(r, from, before, todo);
+        if (!r->buffer[st->s.out[0]].b.state)
+            st->s.last = from;
+        mark_before(r, st->s.last, before, todo);
         st->s.closes = before[v];
         if (!st->s.closes || st->broken)
             continue;
@@ -143,6 +153,9 @@ static void find_segments(gp_resolving *r)
         leaves[s->cycle] |= r->graph->launch == GP_LAUNCH_PERSISTENT
                          || (!gp_is_carry(s) && (!s->device || s->regroups));
     }
+    for (int v = r->ngiven; v < r->nstages; v++)
+        if (leaves[r->stage[v].s.cycle] && gp_is_carry(&r->stage[v].s) && gp_is_state(&r->buffer[r->stage[v].s.out[0]]))
+            gp_state_leaves(r, &r->stage[v]);
     for (int v = 0; v < r->nstages; v++) {
         gp_stage *s = &r->stage[v].s;
         s->circles = s->cycle && !leaves[s->cycle];
@@ -162,15 +175,17 @@ void gp_carry_cycles(gp_resolving *r)
         if (!r->stage[c].s.closes)
             continue;
         any = true;
-        mark_before(r, maker(r, &r->stage[c], 0), before, todo);
+        mark_before(r, r->stage[c].s.last, before, todo);
         memset(behind, 0, sizeof *behind * (size_t)n);
-        up[gp_root(up, maker(r, &r->stage[c], 0))] = gp_root(up, c);
+        up[gp_root(up, r->stage[c].s.last)] = gp_root(up, c);
         for (int i = 0; i < n; i++) {
             int v = r->order[i];
             const gp_rstage *st = &r->stage[v];
             behind[v] = v == c;
             for (int p = 0; p < st->s.nin && !(st->s.closes && v != c); p++)
                 behind[v] |= v != c && maker(r, st, p) >= 0 && behind[maker(r, st, p)];
+            for (int k = 0; k < st->s.nafter; k++)
+                behind[v] |= behind[st->s.after[k]];
             if (behind[v] && before[v])
                 up[gp_root(up, v)] = gp_root(up, c);
         }
@@ -188,7 +203,10 @@ void gp_carry_cycles(gp_resolving *r)
 /* The type of what `st` makes, by what it carries, what is declared or what its first frame is; NULL after errors. */
 static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
 {
-    gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]], *init = &r->buffer[st->s.in[1]];
+    gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]];
+    const gp_rbuf *init = st->s.in[1] < 0 ? NULL : &r->buffer[st->s.in[1]];
+    if (u->like >= 0 && r->buffer[u->like].known)
+        gp_buffer_type_like(u, &r->buffer[u->like].b.type, 0);
     for (int i = 0; i < r->nstages && v->carry && !v->known && !gp_is_complete(&v->b.said); i++) {
         const gp_rstage *from = &r->stage[v->b.producer.stage];
         if (from->broken || from->s.in[0] < 0)
@@ -201,9 +219,12 @@ static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
         gp_buffer_type_like(v, &r->buffer[v->like].b.type, r->buffer[v->like].b.varies);
     if (gp_is_complete(&u->b.said) || gp_is_complete(&v->b.said))
         return gp_is_complete(&u->b.said) ? &u->b.said : &v->b.said;
-    if (init->known)
+    if (init && init->known)
         return &init->b.type;
-    if (st->s.closes && !init->broken)
+    if (u->b.state && !(init && init->broken) && !u->broken)
+        AT(r, u->b.at, "the type of the state '%s' is not known: declare dtype and shape, or like, or give a file as 'init'",
+           u->b.name);
+    else if (st->s.closes && !init->broken)
         AT(r, u->b.at, "the type of buffer '%s' is not known: it carries '%s', which is made of '%s'; declare dtype and "
            "shape, or like, of '%s' or '%s' under 'buffers', or give a file as 'init'", u->b.name, v->b.name, u->b.name,
            u->b.name,
@@ -230,7 +251,7 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
 {
     gp_rbuf *u = st->outs_broken ? NULL : &r->buffer[st->s.out[0]];
     const gp_type *t = u && !u->broken && !st->broken ? type_of(r, st) : NULL;
-    if (!t || !check_init(r, u, &r->buffer[st->s.in[1]], t)) {
+    if (!t || (st->s.in[1] >= 0 && !check_init(r, u, &r->buffer[st->s.in[1]], t))) {
         if (u)
             u->broken = true;
         return;
@@ -249,6 +270,8 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
                 "frame", u->b.name, v->b.name);
         return;
     }
+    for (gp_rbuf *x = v; u->b.state && x != u; x = &r->buffer[x->older])
+        x->b.said = *t, x->said_by = u->b.name;
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
         gp_buffer_type_like(v, t, 0), v->said_by = u->b.name;
     gp_devices_follow(r, &st->s, &r->stage[from].s);
@@ -292,6 +315,8 @@ void gp_carry_check(gp_resolving *r)
     for (int i = r->ngiven; i < r->nstages; i++)
         if (gp_is_carry(&r->stage[i].s) && !r->stage[i].broken && !r->stage[i].outs_broken)
             check_buffer(r, &r->stage[i]);
+    for (int i = 0; i < r->ngiven && !r->errs->failed; i++)        /* else it may not be known what they compute */
+        gp_state_check(r, &r->stage[i]);
     for (int i = 0; i < r->ngiven; i++) {
         const gp_rstage *st = &r->stage[i];
         const gp_rbuf *b = st->s.nin && st->s.in[0] >= 0 ? &r->buffer[st->s.in[0]] : NULL;

@@ -62,6 +62,16 @@ static int place_ring(gp_scheduling *w, int i, int pool, bool pinned)
     return pool;
 }
 
+/* What a state is between stages is in one slot, whatever the frame. */
+static void place_state(gp_scheduling *w, int i, gp_table *states)
+{
+    const char *state = w->g->buffer[w->p->ring[i].buffer].state;
+    int pool = gp_table_index(states, state);
+    if (pool < 0)
+        gp_table_put(states, state, pool = place_ring(w, i, -1, false));
+    w->p->pool[pool].one = true, w->p->ring[i].pool = pool;
+}
+
 /* Slots in steps of whole pages would all use the same few sets of a CPU's caches. */
 static void spread(gp_scheduling *w, int pool)
 {
@@ -76,12 +86,15 @@ static void place_rings(gp_scheduling *w, const int *class, int *pool)
 {
     gp_plan *p = w->p;
     bool *across = GP_NEW(w->a, bool, p->nrings);
+    gp_table states = { .arena = w->a };
     for (int i = 0; i < p->ntasks; i++)
         if (gp_is_copy(&p->task[i]))
             across[gp_device_side(&p->task[i])] = true;
     for (int i = 0; i < p->nrings; i++)
         if (class[i] >= 0)
             pool[class[i]] = place_ring(w, i, pool[class[i]], true);
+        else if (p->ring[i].buffer >= 0 && w->g->buffer[p->ring[i].buffer].state)
+            place_state(w, i, &states);
         else if (!across[i] && p->ring[i].before < 0)
             spread(w, place_ring(w, i, -1, false));
 }

@@ -349,7 +349,8 @@ static int many(const gp_scheduling *w, const gp_segment *s)
         if (around)
             can = r->why == GP_DEPTH_BY_SMALL || r->why == GP_DEPTH_BY_WORKERS || r->why == GP_DEPTH_BY_RATES, most = r->bytes > most ? r->bytes : most;
         else if (r->segment >= 0 && &p->segment[r->segment] == s)
-            can = r->buffer < 0 || !w->g->buffer[r->buffer].depth_said, inside += r->bytes;
+            can = r->buffer < 0 || !w->g->buffer[r->buffer].depth_said,
+            inside += r->buffer < 0 || !w->g->buffer[r->buffer].state ? r->bytes : 0;
     }
     for (int i = 0; i < s->ntasks && can; i++) {
         const gp_task *t = &p->task[s->task[i]];
@@ -414,7 +415,7 @@ static void find_shared(gp_scheduling *w)
     for (int i = 0; i < p->ntasks; i++) {
         const gp_task *t = &p->task[i];
         const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
-        if (!st || !gp_stage_circles_back(st) || is_carried_on(w->g, st) || copied[t->out[0]]
+        if (!st || !gp_stage_circles_back(st) || w->g->buffer[st->out[0]].state || is_carried_on(w->g, st) || copied[t->out[0]]
             || p->ring[t->out[0]].segment < 0 || w->g->buffer[st->in[0]].depth_said)
             continue;
         p->ring[t->out[0]].before = t->in[0];

@@ -25,7 +25,7 @@ static bool is_reduction(const gp_stage *s)
 
 static bool may_join(const gp_stage *s)
 {
-    return gp_is_elementwise(s) || is_reduction(s);
+    return !s->states && (gp_is_elementwise(s) || is_reduction(s));        /* what uses a state stands alone */
 }
 
 /* ---- may they? --------------------------------------------------------------- */
@@ -40,6 +40,12 @@ static bool leads_to(gp_fusing *f, int v, int w)
     f->stack[n++] = v;
     while (n) {
         int at = f->stack[--n];
+        for (int to = 0; to < g->nstages; to++)        /* that use a state behind this */
+            for (int k = 0; k < g->stage[to].nafter; k++)
+                if (g->stage[to].after[k] == at && f->seen[f->group[to]] != f->walk && f->group[to] <= f->last[w]) {
+                    f->seen[f->group[to]] = f->walk;
+                    f->stack[n++] = f->group[to];
+                }
         for (int m = at; m >= 0; m = f->next[m])
             for (int o = 0; o < g->stage[m].nout; o++) {
                 const gp_buffer *b = gp_stage_out(g, &g->stage[m], o);
@@ -324,7 +330,8 @@ static void try_join(gp_fusing *f, int w, int port, gp_joined *room)
 {
     const gp_stage *to = &f->g->stage[w], *from;
     int by = gp_stage_maker(f->g, to, port), v = by < 0 ? -1 : f->group[by], all[GP_FUSE_MOST + 1];
-    if (v < 0 || !gp_is_elementwise(from = &f->g->stage[by]) || v == f->group[w])
+    from = by < 0 ? NULL : &f->g->stage[by];
+    if (v < 0 || !gp_is_elementwise(from) || from->states || v == f->group[w])
         return;
     int n = members(f, v, f->group[w], all);
     const char *why = against(f, from, to, all, n);
@@ -443,7 +450,7 @@ gp_graph *gp_fuse_steps(gp_resolving *r, gp_graph *g)
     if (!f.kind || g->nstages > GP_FUSE_MOST)
         return NULL;
     for (int v = 0; v < g->nstages; v++) {
-        if (!gp_is_elementwise(&g->stage[v]) || g->stage[v].zero)
+        if (!gp_is_elementwise(&g->stage[v]) || g->stage[v].zero || g->stage[v].states)
             return NULL;
         stage[v] = v;
     }

@@ -40,6 +40,7 @@ static int sort_groups(gp_fusing *f, int *order)
             int from = g->stage[v].closes ? -1 : gp_stage_maker(g, &g->stage[v], p);
             waits[f->group[v]] += from >= 0 && f->group[from] != f->group[v];
         }
+        waits[f->group[v]] += g->stage[v].nafter;      /* those are groups by themselves */
     }
     while (n < left)
         for (int v = from_here, before = n; v < g->nstages && before == n; v++) {
@@ -48,6 +49,9 @@ static int sort_groups(gp_fusing *f, int *order)
                 continue;
             }
             order[n++] = v, waits[v] = -1;
+            for (int u = 0; u < g->nstages; u++)
+                for (int k = 0; k < g->stage[u].nafter; k++)
+                    waits[f->group[u]] -= g->stage[u].after[k] == v;
             for (int m = v; m >= 0; m = f->next[m])
                 for (int o = 0; o < g->stage[m].nout; o++) {
                     const gp_buffer *b = gp_stage_out(g, &g->stage[m], o);
@@ -73,6 +77,22 @@ static void move_buffers(gp_fusing *f, gp_graph *to, int *moved)
         moved[b] = stays ? to->nbuffers : -1;
         if (stays)
             to->buffer[to->nbuffers++] = *buf;
+    }
+}
+
+/* Stages by their new numbers, where one names others. */
+static void renumber(const gp_fusing *f, gp_graph *to, const int *order)
+{
+    int *now = GP_NEW(f->r->arena, int, f->g->nstages);
+    for (int i = 0; i < to->nstages; i++)
+        now[order[i]] = i;
+    for (int i = 0; i < to->nstages; i++) {
+        gp_stage *st = &to->stage[i];
+        const int *was = st->after;
+        st->after = GP_NEW(f->r->arena, int, st->nafter);
+        for (int k = 0; k < st->nafter; k++)
+            st->after[k] = now[f->group[was[k]]];
+        st->last = now[f->group[st->last]];
     }
 }
 
@@ -116,6 +136,7 @@ gp_graph *gp_fusing_rebuild(gp_fusing *f)
             to->stage[i] = g->stage[order[i]];
         move_stage(f, to, &to->stage[i], i, moved);
     }
+    renumber(f, to, order);
     to->prologue = GP_NEW(a, gp_stage, to->nprologue + 1);
     for (int i = 0; i < to->nprologue; i++) {
         to->prologue[i] = g->prologue[i];

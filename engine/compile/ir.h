@@ -178,6 +178,9 @@ typedef struct gp_buffer {
     bool hidden;               /* its name is not in the file: a stage's key makes it, see window.c */
     gp_row_kind rows;
     bool carried;              /* all of it comes through carried buffers: it decides no frame's name, time or end */
+    const char *state;         /* of the state of that name (state.c): that itself, or what a stage changed it to, all in one
+                                  place in memory; NULL: of none */
+    const char *save; gp_loc save_at;  /* of a state: the .npy file that has it once the run has ended; NULL: none */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
@@ -188,6 +191,12 @@ typedef struct gp_buffer {
 static inline bool gp_is_const(const gp_buffer *b)
 {
     return b->producer.stage < 0 && !b->given;
+}
+
+/* As plans have it: what stages make of a state is that state. */
+static inline const char *gp_buffer_shown(const gp_buffer *b)
+{
+    return b->state ? b->state : b->name;
 }
 
 typedef struct gp_stage {
@@ -243,6 +252,9 @@ typedef struct gp_stage {
                                   of the topological order */
     int cycle;                 /* the same number, from 1 up, for all stages of a cycle; 0: it is on none */
     bool circles;              /* ... which is in one segment */
+    bool states;               /* it uses a state, */
+    int *after; int nafter;    /* ... behind these stages, which use it before */
+    int last;                  /* of one that closes a cycle: what it carries is ready behind this one */
     bool each_shape;           /* the types of its outputs are bounds: shape() is called for each frame */
     bool fills_device, reads_device; int at_once; const char *does;    /* likewise */
     bool in_order;             /* it is serial, and has several workers, which begin in order */
@@ -424,11 +436,18 @@ typedef struct gp_pool {
     bool pinned;
     bool managed;              /* of a device, and counted as the host's: a device has those that launches need */
     int depth;                 /* in all lanes */
+    bool one;                  /* all frames have the same slot, of a state (state.c) */
     size_t stride;             /* bytes of one slot, a multiple of 256; the last */
     size_t guard;              /* ... of these are nobody's: GP_GUARD is in them (api/try.c) */
 } gp_pool;
 
 enum { GP_GUARD = 0xa5 };
+
+/* Its slots, on each of its devices. */
+static inline int gp_pool_slots(const gp_pool *p)
+{
+    return p->one ? 1 : p->depth / p->place.lanes;
+}
 
 /* Memory beside rings: constants, tables, carried state, scratch. */
 typedef enum gp_extra_use { GP_EXTRA_CONST, GP_EXTRA_TABLE, GP_EXTRA_STATE, GP_EXTRA_SCRATCH } gp_extra_use;

@@ -20,6 +20,8 @@ static int find_made(gp_resolving *r, const char *name, gp_loc at, const char *w
 {
     int b = find(r, name);
     gp_near near = GP_NEAR(name);
+    if (b >= 0 && r->buffer[b].b.state)
+        return r->buffer[b].newest;
     for (int i = 0; b < 0 && i < r->nbuffers; i++)
         if (r->buffer[i].b.producer.stage >= 0)
             gp_near_try(&near, r->buffer[i].b.name);
@@ -34,6 +36,16 @@ static int find_made(gp_resolving *r, const char *name, gp_loc at, const char *w
     return -1;
 }
 
+/* Is a state that the loop reads one of its outputs, too, by the same name? Then stages of the body may change it. */
+static bool is_changed(const gp_body *body, const char *state, const char *name)
+{
+    const gp_stage *st = &body->stage->s;
+    bool is = false;
+    for (int p = 0; p < st->nout; p++)
+        is |= st->out[p] >= 0 && body->outside->buffer[st->out[p]].b.state == state && !strcmp(st->out_name[p], name);
+    return is;
+}
+
 void gp_loop_give(gp_resolving *r)
 {
     gp_body *body = r->body;
@@ -45,6 +57,8 @@ void gp_loop_give(gp_resolving *r)
         b->node = b->konst ? from->node : NULL;    /* what else is declared outside is not of the body */
         b->b.type = b->b.said = body->in[p], b->b.varies = from->b.varies;
         b->known = true;
+        b->newest = (int)(b - r->buffer);
+        b->b.state = from->b.state && is_changed(body, from->b.state, st->in_name[p]) ? b->b.name : NULL;
     }
 }
 
@@ -220,6 +234,15 @@ static size_t put(size_t *used, size_t bytes)
     return at;
 }
 
+/* The input that a buffer is: what a state is changed to stays where that came in. */
+static int input_of(const gp_graph *g, int nin, int buffer)
+{
+    int in = buffer < nin ? buffer : 0;
+    while (in < nin && in != buffer && !(g->buffer[buffer].state && g->buffer[in].state == g->buffer[buffer].state))
+        in++;
+    return in < nin ? in : GP_LOOP_NONE;
+}
+
 /* Where everything lies; fills in what `s` says of memory. */
 static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
 {
@@ -228,7 +251,7 @@ static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
     l->counter = put(&used, sizeof(int64_t));
     for (int i = 0; i < g->nbuffers; i++) {
         gp_loop_buffer *b = &l->buffer[i];
-        *b = (gp_loop_buffer){ .in = i < s->nin ? i : GP_LOOP_NONE, .carries = r->body->carries[i], .out = GP_LOOP_NONE };
+        *b = (gp_loop_buffer){ .in = input_of(g, s->nin, i), .carries = r->body->carries[i], .out = GP_LOOP_NONE };
         for (int p = 0; p < s->nout; p++)
             if (r->body->out[p] == i)
                 b->out = p;
@@ -239,7 +262,7 @@ static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
     for (int i = s->nin; i < g->nbuffers; i++) {
         gp_loop_buffer *b = &l->buffer[i];
         size_t bytes = gp_bytes(&g->buffer[i].type);
-        if (b->out < 0)
+        if (b->out < 0 && b->in < 0)
             b->at[0] = put(&used, bytes);
         if (b->carried)
             b->at[1] = put(&used, bytes);
@@ -380,7 +403,7 @@ static int64_t fuse_body(gp_resolving *r, gp_shape *s)
 /* What is declared of the body's buffers: their types, no more. */
 static bool check_buffers(gp_resolving *r, const gp_node *buffers)
 {
-    static const char *const keys[] = { "depth", "const", "carry", "init", "on_hole" };
+    static const char *const keys[] = { "depth", "const", "carry", "state", "init", "save", "on_hole" };
     bool ok = true;
     for (int i = 0; buffers && buffers->kind == GP_MAP && i < buffers->n; i++) {
         const gp_node *b = buffers->item[i];
@@ -467,7 +490,7 @@ bool gp_loop_types(const gp_loop *l, const gp_type *given, gp_type type[GP_LOOP_
             return false;
         idle &= empty;
         for (int p = 0; p < st->nout; p++)
-            if (st->out[p] >= 0)
+            if (st->out[p] >= 0 && !g->buffer[st->out[p]].state)
                 type[st->out[p]] = out[p];
     }
     for (int i = 0; i < g->nbuffers; i++) {

@@ -336,6 +336,8 @@ static void order_tasks(lowering *w)
             if (g->stage[v].frame_info)
                 depend_on_writer(w, t, writer, s->info_dev, &cap);
             depend_on_carry(w, t, v, task_of, &cap);
+            for (int j = 0; j < g->stage[v].nafter; j++)
+                depend_on(w, t, task_of[g->stage[v].after[j]], &cap);
             task_of[v] = p->ntasks;
             for (int j = 0; j < t->nout; j++)
                 if (t->out[j] >= 0)

@@ -1,8 +1,8 @@
 /* order.c - stages in topological order, as near to the file's as can be.
  *
  * A depth-first search in file order: a stage comes after the producers of what
- * it reads, after those of the buffers that its outputs are `like`, and after the
- * stages that close a cycle with what it makes (carry.c). */
+ * it reads, after those of the buffers that its outputs are `like`, after the
+ * stages that close a cycle with what it makes (carry.c), and after those that use a state before it (state.c). */
 #include "compile/resolve.h"
 
 /* The k-th of the stages that close a cycle with what `st` makes, or -2: they take the frame before from its slot, and
@@ -32,8 +32,9 @@ static int edge(const gp_resolving *r, const gp_rstage *st, int k, bool *like)
         b = st->s.out[k - st->s.nin];
         b = b < 0 ? -1 : r->buffer[b].like;
     } else {
+        int rest = k - st->s.nin - st->s.nout;
         *like = false;
-        return carrier(r, st, k - st->s.nin - st->s.nout);
+        return rest < st->s.nafter ? st->s.after[rest] : carrier(r, st, rest - st->s.nafter);
     }
     return b < 0 ? -1 : r->buffer[b].b.producer.stage;
 }
@@ -46,6 +47,16 @@ static void report(gp_resolving *r, const struct step *path, int from, int n)
     const char *names = "";
     const gp_rstage *first = &r->stage[path[from].stage];
     bool like = false;
+    const gp_rstage *early = NULL;     /* it reads what a stage below it makes, and a state keeps it before that */
+    bool states = false;
+    for (int i = from; i < n; i++) {
+        int to = path[i + 1 < n ? i + 1 : from].stage;
+        states |= r->stage[path[i].stage].s.states;
+        early = to > path[i].stage ? &r->stage[path[i].stage] : early;
+    }
+    if (states && r->reported)
+        return;
+    r->reported |= states;
     for (int i = n - 1; i >= from; i--) {
         like |= path[i].like;
         names = gp_format(r->arena, "%s%s -> ", names, n - from > 8 && i == from + 1 ? "..."
@@ -56,6 +67,10 @@ static void report(gp_resolving *r, const struct step *path, int from, int n)
     if (like)
         gp_fail(r->errs, GP_E_SPEC, first->s.at, "the type of what stage '%s' makes depends on "
                 "itself, by way of 'like'; declare dtype and shape", first->s.name);
+    else if (states && early)
+        gp_fail(r->errs, GP_E_SPEC, early->s.at, "a cycle: %s%s; stages use a state in the order of the file, and each may "
+                "read only what stages above it make of it: put '%s' behind what it reads", names,
+                r->stage[path[n - 1].stage].s.name, early->s.name);
     else
         gp_fail(r->errs, GP_E_SPEC, first->s.at, "a cycle: %s%s; a stage cannot read what is made "
                 "from its own output, only that of the %s", names, r->stage[path[n - 1].stage].s.name, r->body

@@ -107,6 +107,13 @@ static void default_out(gp_resolving *r, const gp_rstage *st, struct side *s)
 static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn *c)
 {
     gp_rbuf *b = gp_find_buffer(r, c->buffer);
+    if (b && b->b.state && !gp_is_carry(&st->s)) {
+        for (int p = 0; p < port; p++)
+            if (st->s.out[p] >= 0 && r->buffer[st->s.out[p]].b.state == b->b.state)
+                return AT(r, c->at, "stage '%s' has two outputs that are the state '%s'", st->s.name, c->buffer);
+        st->s.out[port] = gp_state_changed(r, (int)(b - r->buffer), st, port);
+        return true;
+    }
     if (b && b->carry && !gp_is_carry(&st->s))
         return AT(r, c->at, "buffer '%s' carries '%s'; stage '%s' cannot write it", c->buffer, b->carry, st->s.name);
     if (b && b->b.given)
@@ -149,7 +156,7 @@ static bool default_in(gp_resolving *r, const gp_rstage *st, struct side *s)
     if (prev->outs_broken)
         return false;
     for (int p = 0; p < prev->s.nout; p++)
-        if (prev->s.out[p] >= 0)
+        if (prev->s.out[p] >= 0 && !r->buffer[prev->s.out[p]].b.state)     /* a state is read by its name alone */
             nout++, only = prev->s.out[p];
     const char *hint = optional ? ", or in: [] for a source" : "";
     if (!nout)
@@ -176,6 +183,8 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         AT(r, c->at, "no stage makes a buffer '%s'%s", c->buffer, file ? file : like);
         return;
     }
+    if (b->b.state)
+        b = &r->buffer[gp_state_before(r, (int)(b - r->buffer), st)];
     b->readers++;
     st->s.in[port] = (int)(b - r->buffer);
     if (!b->konst && !b->b.given && b->b.producer.stage < 0)
@@ -238,12 +247,15 @@ static void connect_carry(gp_resolving *r, gp_rstage *st)
 {
     const char *names[] = { "in", "init" };
     const gp_rbuf *b = gp_find_buffer(r, st->s.name), *v = b->carry ? gp_find_buffer(r, b->carry) : NULL;
-    struct conn c = { NULL, b->carry, gp_node_get(st->node, "carry")->at };
+    struct conn c = { NULL, b->carry, b->carry ? gp_node_get(st->node, "carry")->at : b->b.at };
     keep(r, 2, names, &st->s.in, &st->s.in_name);
     st->s.nin = 2;
     st->s.in[1] = b->init;
-    r->buffer[b->init].readers++;
-    if (v && v->konst)
+    if (b->init >= 0)
+        r->buffer[b->init].readers++;
+    if (b->b.state && &r->buffer[b->newest] != b)
+        st->s.in[0] = b->newest, r->buffer[b->newest].readers++;
+    else if (v && v->konst)
         AT(r, c.at, "buffer '%s' carries '%s', which is constant: it has no frames to carry; read '%s' itself", b->b.name,
            b->carry, b->carry);
     else if (b->carry)

@@ -531,6 +531,10 @@ static void build(gp_resolving *r)
         if (st->cycle && !cycle[st->cycle])
             cycle[st->cycle] = ++ncycles;
         st->cycle = cycle[st->cycle];
+        st->after = GP_NEW(r->arena, int, st->nafter);
+        for (int k = 0; k < st->nafter; k++)
+            st->after[k] = r->stage[from->s.after[k]].sort;
+        st->last = r->stage[from->s.last].sort;
         st->in = places_of_ports(r, place, from->s.in, st->nin);
         st->out = places_of_ports(r, place, from->s.out, st->nout);
         for (int p = 0; p < st->nin; p++) {

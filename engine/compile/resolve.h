@@ -159,6 +159,8 @@ typedef struct gp_rbuf {
     int init;                  /* then: its first frame, a constant */
     int carrier;               /* the last of the stages that carry it and close a cycle, plus 1, or 0 */
     const char *said_by;       /* the buffer that carries it, where b.said is by that one's type */
+    int newest;                /* of a state: the buffer that it is behind the last stage that changes it, or itself */
+    int older;                 /* ... of that one, and those before: the one before it */
 } gp_rbuf;
 
 typedef struct gp_rstage {
@@ -202,6 +204,7 @@ struct gp_resolving {
     gp_rstage *stage; int nstages;         /* as in the file; from ngiven on those of carried buffers, then windows */
     int ngiven;
     int *order;                /* stages in topological order */
+    bool reported;             /* a cycle that a state is a part of; there may be many such */
     gp_body *body;             /* NULL: it is a whole pipeline */
 };
 
@@ -252,6 +255,22 @@ void gp_carry_cycles(gp_resolving *r);
 void gp_carry_infer(gp_resolving *r, gp_rstage *st);
 void gp_carry_check(gp_resolving *r);
 bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs);
+/* Of a buffer with `init`: the constant that this says. */
+void gp_carry_read_init(gp_resolving *r, int buffer);
+/* state.c, likewise: what a buffer says; the buffers that a state is once a stage has changed it by way of a port, and
+ * for a stage that reads it; the order in which stages use it, once all are wired; the error that their cycle is not in
+ * one segment; and, once types are known, whether a stage may do with a state what it does. */
+void gp_state_read(gp_resolving *r, int buffer);
+int gp_state_changed(gp_resolving *r, int state, const gp_rstage *by, int port);
+int gp_state_before(const gp_resolving *r, int state, const gp_rstage *st);
+void gp_state_wire(gp_resolving *r, gp_rstage *carry);
+void gp_state_wire_body(gp_resolving *r);      /* of those that come into a loop's body */
+void gp_state_leaves(gp_resolving *r, gp_rstage *carry);
+void gp_state_check(gp_resolving *r, const gp_rstage *st);
+static inline bool gp_is_state(const gp_rbuf *b)
+{
+    return b->node && gp_node_get(b->node, "state");
+}
 /* window.c: how many stages the keys `window` and `when_full` make at most; makes those of `window` of `st`, whose inputs
  * are wired. */
 int gp_most_before(const gp_node *stages);

@@ -58,7 +58,7 @@ static void set_totals(gp_plan *p)
     }
     for (int i = 0; i < p->npools; i++) {
         const gp_pool *q = &p->pool[i];
-        size_t bytes = gp_size_mul(q->stride, (size_t)(q->depth / q->place.lanes));
+        size_t bytes = gp_size_mul(q->stride, (size_t)gp_pool_slots(q));
         if (q->managed) {
             const gp_place host = { .lanes = 1 };
             count(p, host, false, gp_size_mul(bytes, (size_t)q->place.lanes));

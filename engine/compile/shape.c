@@ -263,6 +263,13 @@ bool gp_shape_in_device(const gp_shape *s, int port)
         && c->r->graph->launch != GP_LAUNCH_PERSISTENT;
 }
 
+bool gp_shape_is_state(const gp_shape *s, int in, int out)
+{
+    const gp_shape_ctx *c = s->ctx;
+    int a = c->rs ? c->rs->s.in[in] : -1, b = c->rs ? c->rs->s.out[out] : -1;
+    return a >= 0 && b >= 0 && c->r->buffer[a].b.state && c->r->buffer[a].b.state == c->r->buffer[b].b.state;
+}
+
 void *gp_shape_alloc(gp_shape *s, size_t bytes)
 {
     return ctx_of(s)->r ? gp_alloc(ctx_of(s)->r->arena, bytes) : NULL;

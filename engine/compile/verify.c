@@ -121,6 +121,8 @@ static bool check_tasks(verifying *v)
         for (int j = 0; j < t->ndeps; j++)
             if (t->segment < 0 || p->task[t->dep[j]].segment != t->segment)
                 return BUG(v, nowhere(v), "task %d waits for one of another actor", i);
+            else if (p->task[t->dep[j]].turn > t->turn)
+                return BUG(v, nowhere(v), "a launch of several frames does task %d before one that it waits for", i);
         if (listed[i] != (t->segment >= 0))
             return BUG(v, nowhere(v), "task %d is in no segment", i);
         if (t->stage < 0)
@@ -236,7 +238,9 @@ static bool check_read(const verifying *v, int i, int ring)
     int actor = t->segment < 0 ? v->actor[t->stage] : v->segment_actor[t->segment];
     v->reader[ring] = actor;
     if (t->stage >= 0 && gp_stage_circles_back(&v->g->stage[t->stage]) && r->producer == actor)
-        return true;                   /* of the frame before */
+        return (t->turn == GP_TURN_IN && v->writer[ring] >= 0 && p->task[v->writer[ring]].turn == GP_TURN_IN)
+            || BUG(v, ring_at(v, ring), "a launch of several frames does not make buffer '%s' before task %d needs it in the "
+                   "next frame", ring_name(v, ring), i);
     if (r->producer == actor && t->segment >= 0
             ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
             : r->segment < 0 && v->consumer[ring] == actor)
@@ -473,6 +477,9 @@ static bool check_memory(const verifying *v)
     const gp_ring **sorted = GP_NEW(v->a, const gp_ring *, p->nrings);
     int n = 0;
     for (int i = 0; i < p->nrings; i++) {
+        const gp_buffer *b = p->ring[i].buffer < 0 ? NULL : &v->g->buffer[p->ring[i].buffer];
+        if (b && b->state && b->state != b->name)
+            continue;
         if (p->ring[i].before < 0)
             sorted[n++] = &p->ring[i];
         else if (!check_before(v, i))
@@ -506,6 +513,60 @@ static bool check_memory(const verifying *v)
     return true;
 }
 
+/* ---- states ----------------------------------------------------------- */
+
+static bool uses(const verifying *v, const gp_task *t, const char *state)
+{
+    bool is = false;
+    for (int i = 0; i < t->nin + t->nout; i++) {
+        int ring = i < t->nin ? t->in[i] : t->out[i - t->nin];
+        is |= ring >= 0 && v->p->ring[ring].buffer >= 0 && v->g->buffer[v->p->ring[ring].buffer].state == state;
+    }
+    return is;
+}
+
+/* All of one segment, and each waits for the one before; the stage that carries the state is the first, and comes in the
+ * next frame behind the last. */
+static bool check_state(const verifying *v, int carry)
+{
+    const gp_plan *p = v->p;
+    const gp_stage *first = &v->g->stage[p->task[carry].stage];
+    const char *state = v->g->buffer[first->out[0]].state;
+    int last = carry;
+    bool ok = gp_stage_circles_back(first);
+    for (int i = 0; i < p->ntasks && ok; i++) {
+        const gp_task *t = &p->task[i];
+        if (i == carry || !uses(v, t, state))
+            continue;
+        ok = i > carry && t->op == GP_TASK_STAGE && t->segment == p->task[carry].segment && waits_for(t, last)
+          && v->g->stage[t->stage].circles && t->turn == GP_TURN_IN;
+        last = i;
+    }
+    return (ok && last != carry && first->last == p->task[last].stage)
+        || BUG(v, first->at, "stages that use the state '%s' do not wait for each other", state);
+}
+
+/* All that a state is has the one slot of a pool, in which nothing else is. */
+static bool check_states(const verifying *v)
+{
+    const gp_plan *p = v->p;
+    const char **of = GP_NEW(v->a, const char *, p->npools);
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        const char *state = r->buffer < 0 ? NULL : v->g->buffer[r->buffer].state;
+        if (p->pool[r->pool].one != (state != NULL) || (state && (r->segment < 0 || r->offset || r->nconsumers))
+            || (of[r->pool] && of[r->pool] != state))
+            return BUG(v, ring_at(v, i), "buffer '%s' is not in the place of its state", ring_name(v, i));
+        of[r->pool] = state;
+    }
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_stage *st = p->task[i].stage < 0 ? NULL : &v->g->stage[p->task[i].stage];
+        if (st && gp_is_carry(st) && v->g->buffer[st->out[0]].state && !check_state(v, i))
+            return false;
+    }
+    return true;
+}
+
 /* ---- the pass --------------------------------------------------------- */
 
 static bool verify(verifying *v, const gp_machine *m)
@@ -514,7 +575,7 @@ static bool verify(verifying *v, const gp_machine *m)
     v->actor = gp_nones(v->a, v->g->nstages), v->segment_actor = gp_nones(v->a, p->nsegments);
     v->writer = gp_nones(v->a, p->nrings), v->consumer = gp_nones(v->a, p->nrings), v->reader = gp_nones(v->a, p->nrings);
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
-        && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v)
+        && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v) && check_states(v)
         && gp_budgets(v->p, m, v->errs);
 }
 

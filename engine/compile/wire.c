@@ -124,7 +124,7 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
 {
     gp_near near = GP_NEAR(b->b.name);
     int i = b->b.producer.stage;
-    if (b->readers)
+    if (b->readers || b->b.state)
         return;
     if (b->carry) {
         AT(r, b->b.at, "no stage reads the carried buffer '%s'; remove it, or read it with in: %s", b->b.name, b->b.name);
@@ -152,13 +152,18 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
 
 /* ---- the whole ------------------------------------------------------- */
 
-/* The stage that makes a carried buffer: as if it stood at the end of the file. */
+static bool makes_carry(const gp_rbuf *b)
+{
+    return gp_is_state(b) || (b->node && gp_node_get(b->node, "carry"));
+}
+
+/* The stage that makes a carried buffer, or a state: as if it stood at the end of the file. */
 static void add_carry(gp_resolving *r, const gp_rbuf *b, gp_table *names)
 {
     int i = r->nstages++, first = (int)gp_table_put(names, b->b.name, i)->n;
     if (first != i)
-        AT(r, r->stage[first].s.at, "the name '%s' is taken: the carried buffer '%s' is made by a stage of that name",
-           b->b.name, b->b.name);
+        AT(r, r->stage[first].s.at, "the name '%s' is taken: the %s '%s' is made by a stage of that name",
+           b->b.name, gp_is_state(b) ? "state" : "carried buffer", b->b.name);
     r->stage[i] = (gp_rstage){ .node = b->node, .s = { .name = b->b.name, .at = b->b.at, .workers = 1,
                                                        .kind = &gp_kind_carry } };
 }
@@ -174,22 +179,25 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     const char **name = GP_NEW(r->arena, const char *, stages->n);
     int given = r->nbuffers, carries = 0;
     for (int i = 0; i < given; i++)
-        carries += r->buffer[i].node && gp_node_get(r->buffer[i].node, "carry");
+        carries += makes_carry(&r->buffer[i]);
     r->nstages = r->ngiven = stages->n;
     r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries + gp_most_before(stages));
     gp_stage_names(r->arena, stages, name);
     for (int i = 0; i < r->ngiven; i++)
         read_head(r, &r->stage[i], stages->item[i], name[i], &names, i);
     for (int i = 0; i < given && carries; i++)
-        if (r->buffer[i].node && gp_node_get(r->buffer[i].node, "carry"))
+        if (makes_carry(&r->buffer[i]))
             add_carry(r, &r->buffer[i], &names);
     for (int i = 0; i < r->nstages; i++)
         gp_wire_out(r, &r->stage[i]);
     gp_follow_likes(r);
     for (int i = 0, n = r->nstages; i < n; i++)        /* windows are added behind, as they should be */
         gp_wire_in(r, &r->stage[i]);
+    for (int i = r->ngiven; i < r->nstages; i++)
+        if (gp_is_carry(&r->stage[i].s) && gp_is_state(&r->buffer[r->stage[i].s.out[0]]))
+            gp_state_wire(r, &r->stage[i]);
     if (r->body)
-        gp_loop_ends(r, failed);
+        gp_state_wire_body(r), gp_loop_ends(r, failed);
     int used = r->errs->failed == failed ? r->nbuffers : 0;
     for (int i = 0; i < used; i++)
         check_used(r, &r->buffer[i]);

@@ -68,8 +68,8 @@ static const char *const stub_names[] = {
 };
 static const char *const kernel_headers[] = {
     "kernels/kernel.h", "kernels/map.h", "kernels/slide.h", "kernels/join.h", "kernels/fold.h", "kernels/lines.h",
-    "kernels/resize.h", "kernels/warp.h", "kernels/copy.h", "kernels/pad.h", "kernels/edge.h", "kernels/expr_ops.h",
-    "kernels/resident.h",
+    "kernels/resize.h", "kernels/warp.h", "kernels/copy.h", "kernels/pad.h", "kernels/quantile.h",
+    "kernels/sort.h", "kernels/edge.h", "kernels/expr_ops.h", "kernels/resident.h",
 };
 enum {
     NSTUBS = sizeof stub_names / sizeof *stub_names,

@@ -92,14 +92,15 @@ static void rates_text(FILE *f, const gp_graph *g)
 static void stage_text(FILE *f, const gp_graph *g, const gp_stage *s, int names, int kinds, const char *side)
 {
     char type[GP_BOUNDS_TEXT];
-    fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
+    fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->states && gp_is_carry(s) ? "state" : s->kind->name,
+            side);
     for (int k = 0; k < s->nin; k++)
-        fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : g->buffer[s->in[k]].name);
+        fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : gp_buffer_shown(&g->buffer[s->in[k]]));
     if (s->nout)
         fputs(" ->", f);
     for (int k = 0; k < s->nout; k++)
         if (s->out[k] >= 0)
-            fprintf(f, "%s %s %s", k ? "," : "", g->buffer[s->out[k]].name,
+            fprintf(f, "%s %s %s", k ? "," : "", gp_buffer_shown(&g->buffer[s->out[k]]),
                     gp_bounds_text(&g->buffer[s->out[k]].type, g->buffer[s->out[k]].varies, type));
 }
 

@@ -10,7 +10,7 @@ static const char *const extra_name[] = { "const", "table", "state", "scratch" }
 static const char *ring_name(const gp_plan *p, int ring)
 {
     return ring < 0 || p->ring[ring].buffer < 0 ? "(frame infos)"
-                                                : p->graph->buffer[p->ring[ring].buffer].name;
+                                                : gp_buffer_shown(&p->graph->buffer[p->ring[ring].buffer]);
 }
 
 /* ---- text ------------------------------------------------------------ */
@@ -61,7 +61,7 @@ static void depths_text(FILE *f, const gp_plan *p, int width)
     const char *title = "\ndepths\n";
     for (int i = 0; i < p->nrings && p->ring[i].buffer >= 0; i++) {
         const gp_ring *r = &p->ring[i];
-        bool asked = (r->depth == r->given && r->why == GP_DEPTH_BY_ASKED) || r->before >= 0;
+        bool asked = (r->depth == r->given && r->why == GP_DEPTH_BY_ASKED) || r->before >= 0 || p->pool[r->pool].one;
         if (asked || (i && r[-1].buffer == r->buffer))
             continue;
         fprintf(f, "%s  %-*s  depth %d (%s)\n", title, width, p->graph->buffer[r->buffer].name, r->depth,
@@ -85,7 +85,10 @@ static int buffer_text(FILE *f, const gp_plan *p, int ring, int width)
     char size[24], place[24];
     const char *sep = "  ";
     size_t all = 0;
-    fprintf(f, "  %-*s  %9s  depth %-3d", width, b->name, gp_size_text(gp_bytes(&b->type), size), p->ring[ring].depth);
+    if (b->state && b->state != b->name)       /* in the place of the state */
+        return ring + 1;
+    fprintf(f, "  %-*s  %9s  ", width, b->name, gp_size_text(gp_bytes(&b->type), size));
+    fprintf(f, b->state ? "state    " : "depth %-3d", p->ring[ring].depth);
     for (; ring < p->nrings && p->ring[ring].buffer == buffer; ring++, sep = ", ") {
         const gp_ring *r = &p->ring[ring];
         all = gp_size_add(all, (size_t)r->depth * gp_bytes(&b->type));

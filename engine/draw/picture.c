@@ -46,7 +46,7 @@ static int stage_node(build *b, int stage)
     if (many)
         what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
     if (gp_is_carry(s))
-        what = gp_format(b->arena, "%s of the frame before", b->pic.graph->buffer[s->in[0]].name);
+        what = gp_format(b->arena, "%s of the frame before", gp_buffer_shown(&b->pic.graph->buffer[s->in[0]]));
     else if (*gp_stage_note(s, does))
         what = gp_format(b->arena, "%s%s%s", what, *what ? ", " : "", does);
     gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : GP_NO_TIME;

@@ -47,7 +47,7 @@ char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT])
     const gp_loop *l = gp_stage_loop(s);
     *buf = 0;
     if (gp_is_carry(s))
-        return strcpy(buf, "the frame before");
+        return strcpy(buf, s->states ? "what the frame before left" : "the frame before");
     if (s->regroups)
         return gp_regroup_text(&s->regroup, buf);
     if (s->spares) {

@@ -16,7 +16,7 @@ struct gp_finite {
 
 static bool has_fractions(const gp_ringrt *r)
 {
-    gp_dtype t = r->buffer ? r->buffer->type.dtype : GP_U8;
+    gp_dtype t = r->buffer && !r->buffer->state ? r->buffer->type.dtype : GP_U8;     /* a state may be another frame's by now */
     return t == GP_F16 || t == GP_F32 || t == GP_F64 || t == GP_C64;
 }
 

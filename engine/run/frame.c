@@ -91,6 +91,31 @@ static void drop_beside(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
         gp_buffer_hole(p->run, b, f, GP_HOLE_DROPPED);
 }
 
+/* Does a part before the i-th read the buffer? */
+static bool is_read_before(const gp_segmentrt *s, int i, int buffer)
+{
+    bool is = false;
+    for (int j = 0; j < i; j++)
+        for (int k = 0; s->part[j].stage && k < s->part[j].stage->nin; k++)
+            is |= s->part[j].stage->in[k] == buffer;
+    return is;
+}
+
+/* What is carried has as many rows as the input beside it has of the first stage that reads it, if there is one. */
+static void shorten_carried(gp_segmentrt *s, const gp_graph *g, int part)
+{
+    const gp_stage *st = s->part[part].stage;
+    int lead = 0;
+    while (lead < st->nin && (st->in[lead] < 0 || gp_is_const(&g->buffer[st->in[lead]]) || g->buffer[st->in[lead]].carried))
+        lead++;
+    const gp_buffer *by = lead < st->nin ? &g->buffer[st->in[lead]] : NULL;
+    for (int k = 0; k < st->nin && by && !(by->varies & 1); k++) {
+        const gp_buffer *b = st->in[k] < 0 ? by : &g->buffer[st->in[k]];
+        if (b->carried && !b->state && by->type.dim[0] == b->type.dim[0] && !is_read_before(s, part, st->in[k]))
+            s->type[st->in[k]].dim[0] = s->type[st->in[lead]].dim[0];
+    }
+}
+
 bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
@@ -110,6 +135,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         if (!st)
             continue;
         gp_hole hole = hole_of_inputs(s, st);
+        shorten_carried(s, p->run->graph, i);
         bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
         for (int k = 0; k < st->nin; k++) {
             if (st->in[k] >= 0)
@@ -125,7 +151,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         if (gp_stage_circles_back(st))
             out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
         for (int k = 0; k < st->nout; k++) {
-            if (!hole)
+            if (!hole && !p->run->graph->buffer[st->out[k]].state)         /* a state is whole in any frame */
                 s->type[st->out[k]] = out[k];
             s->hole[st->out[k]] = hole, s->gaps[st->out[k]] = made[k];
         }

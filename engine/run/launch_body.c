@@ -160,6 +160,14 @@ bool gp_fill_of_none(gp_dcall *c, const gp_stage *st, const gp_view *out)
     return true;
 }
 
+static bool changes(const gp_graph *g, const gp_stage *st, const char *state)
+{
+    bool is = false;
+    for (int o = 0; o < st->nout && state; o++)
+        is |= g->buffer[st->out[o]].state == state;
+    return is;
+}
+
 /* All that the stage has been given, for the checks of what it does with that. */
 static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, const gp_taskrt *part,
                       int device, gp_span span[MOST_SPANS])
@@ -167,7 +175,7 @@ static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, 
     const gp_task *t = part->task;
     int n = 0;
     for (int i = 0; i < st->nin; i++)
-        if (st->in[i] >= 0)
+        if (st->in[i] >= 0 && !changes(run->graph, st, run->graph->buffer[st->in[i]].state))
             span[n++] = gp_span_of(st->in_name[i], &c->in[i], &run->graph->buffer[st->in[i]].type,
                                 t->in[i] >= 0 ? c->n : 1, false);
     for (int i = 0; i < st->nout; i++)
@@ -228,7 +236,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     }
     for (int i = 0; i < st->nout; i++) {
         out[i] = view_of(p, ring_of(o, t->out[i]), st->out[i], first);
-        int fill = st->zero || (o->irregular && !g->buffer[st->out[i]].varies) ? 0
+        int fill = g->buffer[st->out[i]].state ? -1 : st->zero || (o->irregular && !g->buffer[st->out[i]].varies) ? 0
                  : run->options.poison ? gp_poison(out[i].type.dtype) : -1;
         for (int j = 0; fill >= 0 && j < n; j++)
             if (!gp_fill(&c, (char *)out[i].data + (size_t)j * out[i].stride, fill,
@@ -285,37 +293,47 @@ static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
     return r->errs->failed == before && is_done(r, run, st, o->n ? o->first : o->first - 1);
 }
 
-/* What a stage that carries gives in place of the frame before the first. */
-static void *first_frame(const gp_actorrt *p, const gp_task *t)
+/* Writes what a stage that carries gives in place of the frame before the first. */
+static bool put_first(gp_rec *r, const gp_actorrt *p, const gp_task *t, void *to, size_t bytes)
 {
-    return gp_konst_on(p->run, t->konst[1], p->segment->place.index);
+    return t->konst[1] < 0 ? r->ops->fill(r, to, 0, bytes)
+                           : r->ops->copy(r, to, gp_konst_on(p->run, t->konst[1], p->segment->place.index), bytes);
 }
 
-/* Behind a part that makes what is carried: frame f + 1 may take it, which is of another launch where f is the last of
- * this one. Where frame f is a hole, its slot gets what is
- * carried in its place: the first frame, or what frame f itself was given. All that carry it agree on that. */
+/* Frame f of what a stage carries is a hole: its slot gets what is carried in its place, the first frame, or what frame
+ * f itself was given. All that carry one buffer agree on that. */
+static bool fill_carried(gp_rec *r, const gp_batch *o, const gp_taskrt *c, uint64_t f)
+{
+    const gp_ringrt *v = &o->p->run->ring[c->task->in[0]], *u = &o->p->run->ring[c->task->out[0]];
+    size_t bytes = gp_bytes(&v->buffer->type);
+    if (c->stage->on_hole != GP_ON_HOLE_SPLICE)
+        return put_first(r, o->p, c->task, gp_slot(v, f), bytes);
+    return gp_slot(u, f) == gp_slot(v, f) || r->ops->copy(r, gp_slot(v, f), gp_slot(u, f), bytes);
+}
+
+/* Behind the last part that frame f + 1 of what is carried waits for: it may begin, which is of another launch where f is
+ * the last of this one. */
 static bool pass_to_carriers(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f, bool last)
 {
-    const gp_run *run = o->p->run;
     uint64_t slots = (uint64_t)o->p->segment->depth;
-    const gp_taskrt *c = part->carriers;
-    if (c && o->irregular && gp_frame_stage_hole(o->p->seg, part->stage)) {
-        const gp_ringrt *v = &run->ring[c->task->in[0]], *u = &run->ring[c->task->out[0]];
-        bool splices = c->stage->on_hole == GP_ON_HOLE_SPLICE;
-        if (!r->ops->copy(r, gp_slot(v, f), splices ? gp_slot(u, f) : first_frame(o->p, c->task),
-                          gp_bytes(&v->buffer->type)))
+    const gp_buffer *filled = NULL;
+    for (const gp_taskrt *c = part->carriers; c; c = c->next_carrier) {
+        const gp_buffer *v = o->p->run->ring[c->task->in[0]].buffer;
+        if (o->irregular && o->p->seg->hole[c->stage->in[0]] && v != filled && !fill_carried(r, o, c, f))
+            return false;
+        filled = v;
+        if (last && !r->ops->order_pass(r, c->order, (int)(f % slots)))
             return false;
     }
-    for (; c && last; c = c->next_carrier)
-        if (!r->ops->order_pass(r, c->order, (int)(f % slots)))
-            return false;
     return true;
 }
 
-/* Does a task carry what is read in the slots where it was made? */
+/* Does a task carry what is read where it was made? */
 static bool is_there(const gp_run *run, const gp_taskrt *part)
 {
-    return gp_stage_circles_back(part->stage) && run->plan->ring[part->task->out[0]].before >= 0;
+    const gp_stage *st = part->stage;
+    return gp_stage_circles_back(st)
+        && (run->plan->ring[part->task->out[0]].before >= 0 || run->graph->buffer[st->out[0]].state);
 }
 
 /* One item: n frames from f. A stage whose frames take turns waits for the frame before and
@@ -430,8 +448,7 @@ bool gp_segment_reset(gp_rec *r, void *arg)
         if (s->part[i].stage && gp_stage_circles_back(s->part[i].stage)) {
             const gp_ringrt *v = &p->run->ring[t->in[0]];
             if (!r->ops->item(r, id++, NULL, 0)
-                || !r->ops->copy(r, gp_slot(v, (uint64_t)v->ring->depth - 1), first_frame(p, t),
-                                 gp_bytes(&v->buffer->type)))
+                || !put_first(r, p, t, gp_slot(v, (uint64_t)v->ring->depth - 1), gp_bytes(&v->buffer->type)))
                 return false;
         }
         if (state >= 0

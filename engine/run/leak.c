@@ -193,7 +193,8 @@ static bool take(gp_threadrt *t)
 
 /* ---- a pause ---------------------------------------------------------------- */
 
-/* The queue may be shorter now: then the oldest frames in it find no room. */
+/* The queue may be shorter now: then the oldest frames in it find no room. One that has ended makes no holes of what it
+ * takes back: its frames end before. */
 void gp_leak_take(gp_actorrt *p, const gp_actorrt *was, const gp_held_frame *frame, int n)
 {
     struct gp_leakrt *l = p->leak;
@@ -207,9 +208,8 @@ void gp_leak_take(gp_actorrt *p, const gp_actorrt *was, const gp_held_frame *fra
         }
         drop_one(l);
         atomic_fetch_sub(&p->frames, 1);
-        atomic_fetch_sub(&p->bytes, gp_bytes(p->out[0]->type ? &f->type : &p->out[0]->buffer->type));
+        atomic_fetch_sub(&p->bytes, gp_bytes(&f->type));
     }
-    atomic_fetch_sub(&p->out[0]->produced.at, (uint64_t)n);
     for (int i = 0; i < from->n; i++) {
         int at = (from->first + i) % from->cap;
         if (from->n - i > l->cap) {

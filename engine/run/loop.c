@@ -316,6 +316,6 @@ const gp_kind gp_kind_loop = {
     GP_KIND("loop"), .field = "control flow",
     .help = "repeats device stages, many times in one launch",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_loop_opts),
-    .any_shape = true, .calls_library = true, .by_place = true,
+    .any_shape = true, .calls_library = true, .by_place = true, .in_place = true,
     .shape = gp_loop_shape, .open = loop_open, .close = loop_close, .table = loop_table, .record = loop_record,
 };

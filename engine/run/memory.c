@@ -116,7 +116,7 @@ void *gp_memory_table(gp_run *run, const gp_stage *st, gp_errs *errs)
 /* On each of its devices. */
 static size_t pool_bytes(const gp_pool *p)
 {
-    return p->stride * (size_t)(p->depth / p->place.lanes);
+    return p->stride * (size_t)gp_pool_slots(p);
 }
 
 /* The place of the first buffer in a pool; one of frame infos alone has none. */

@@ -195,9 +195,7 @@ static bool keep_ring(const gp_run *run, int i, gp_held_ring *h)
     }
     for (uint64_t f = from; r->buffer && f < end; f++) {
         gp_held_frame *x = &h->frame[h->nframes++];
-        x->frame = f, x->meta = *gp_meta_of(r, f);
-        if (r->type)
-            x->type = r->type[f % (uint64_t)r->ring->depth];
+        x->frame = f, x->meta = *gp_meta_of(r, f), x->type = gp_type_of(r, f);
         if (r->numbers)
             x->numbers = *gp_numbers_of(r, f);
         x->data = gp_slot(r, f);
@@ -214,8 +212,7 @@ static void keep_actor(gp_actorrt *p, gp_held_actor *h)
         h->gathered = p->seg->gathered;
     if (p->host)
         h->missing = p->host->missing, h->judged = p->host->view->judged, h->late = p->host->view->late;
-    if (p->leak && !h->over)
-        h->leak = p;
+    h->leak = p->leak ? p : NULL;
 }
 
 static bool keep(gp_run *run, struct gp_paused *x)
@@ -360,11 +357,12 @@ bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
     return true;
 }
 
-static void take_ring(gp_ringrt *r, const gp_held_ring *h)
+/* But for its last frames, `more` of them, which are taken back. */
+static void take_ring(gp_ringrt *r, const gp_held_ring *h, uint64_t more)
 {
-    atomic_store(&r->produced.at, h->produced);
-    atomic_store(&r->end, h->end);
-    for (int k = 0; k < h->nframes; k++)
+    atomic_store(&r->produced.at, h->produced - more);
+    atomic_store(&r->end, h->end == GP_UNKNOWN ? GP_UNKNOWN : h->end - more);
+    for (int k = 0; k < h->nframes - (int)more; k++)
         if (!h->frame[k].meta.hole)
             atomic_store(&r->there, h->frame[k].frame + 1);
     for (int c = 0; c < r->ring->nconsumers; c++) {
@@ -392,10 +390,11 @@ static void take_actor(gp_actorrt *p, const gp_held_actor *h)
 
 void gp_paused_take(gp_run *run, struct gp_paused *x)
 {
+    bool may;
     for (int i = 0; i < run->plan->nrings; i++)
-        take_ring(&run->ring[i], &x->ring[i]);
+        take_ring(&run->ring[i], &x->ring[i], too_many(x, run->ring[i].ring, &x->ring[i], &may));
     for (int i = 0; i < run->plan->nrings; i++)
-        gp_ring_limit(run, &run->ring[i], x->ring[i].end);
+        gp_ring_limit(run, &run->ring[i], run->ring[i].end);
     for (int i = 0; i < run->plan->nactors; i++)
         take_actor(&run->actor[i], &x->actor[i]);
     for (int i = run->graph->nstages - 1; i >= 0; i--) {

@@ -34,7 +34,7 @@ typedef struct gp_held_actor {
     gp_missing missing;
     uint64_t judged; bool late;        /* whether the frame that went back was in time, as of gp_worker_view */
     gp_gathered gathered;
-    const gp_actorrt *leak;    /* of the run that paused, whose queue has frames still; or NULL */
+    const gp_actorrt *leak;    /* of the run that paused: what its reader has not got may find no room; or NULL */
 } gp_held_actor;
 
 struct gp_paused {

@@ -18,13 +18,13 @@
 #include "run/paused.h"
 #include "run/setup.h"
 
-/* Does what waits in ring r, with what its producer is making, fit its depth in the next plan? Before a stage that
- * nobody waits for it need not. */
-static bool has_room(const gp_run *run, const gp_ringrt *r, int depth)
+/* The slots that ring r needs for what waits in it, with what its producer is making. Before a stage that nobody waits
+ * for it needs none. */
+static uint64_t needed(const gp_run *run, const gp_ringrt *r)
 {
     uint64_t made = atomic_load(&r->produced.at), least = UINT64_MAX;
-    if (r->ring->producer >= 0 && run->actor[r->ring->producer].leak && !atomic_load(&run->actor[r->ring->producer].over))
-        return true;
+    if (r->ring->producer >= 0 && run->actor[r->ring->producer].leak)
+        return 0;
     if (r->ring->producer >= 0) {
         const gp_actorrt *p = &run->actor[r->ring->producer];
         uint64_t will = gp_actor_made(p, atomic_load(&p->next));
@@ -35,25 +35,25 @@ static bool has_room(const gp_run *run, const gp_ringrt *r, int depth)
         if (!atomic_load(&r->consumed[c].closed) && at < least)
             least = at;
     }
-    return least == UINT64_MAX || made < least || made - least <= (uint64_t)depth;
+    return least == UINT64_MAX || made < least ? 0 : made - least;
 }
 
-/* Rings of the run take no more than those of `plan`, NULL: than they can. Does all that waits fit? */
-static bool bound_rings(const gp_run *run, const gp_plan *plan)
+/* Rings of the run take no more than those of `plan`, NULL: than they can. The first in which more waits; or NULL. */
+static const gp_ringrt *bound_rings(const gp_run *run, const gp_plan *plan)
 {
-    bool fit = true;
+    const gp_ringrt *full = NULL;
     for (int i = 0; i < run->plan->nrings; i++) {
         gp_ringrt *r = &run->ring[i];
         int own = r->ring->depth, next = plan ? plan->ring[i].depth : own;
         if (r->ring->segment >= 0 || !r->buffer)
             continue;
         atomic_store(&r->limit, next < own ? next : own);
-        fit &= has_room(run, r, next);
+        full = full || needed(run, r) <= (uint64_t)next ? full : r;
     }
-    return fit;
+    return full;
 }
 
-enum { LOOK_US = 500 };
+enum { LOOK_US = 500, NOBODY_READS_S = 5 };
 
 /* Waits until the run of `from` is set up: until then it is not known what it writes. False: it is over, or p was
  * cancelled. */
@@ -124,9 +124,44 @@ static bool finishes(const gp_run *run)
     return is;
 }
 
+/* The sink of the branch of ring r, which nobody waits for (leak.c), that waits for somebody to take what it has. */
+static const gp_actorrt *waits_for_reader(const gp_run *run, const gp_ringrt *r)
+{
+    const gp_graph *g = run->graph;
+    const gp_stage *st = &g->stage[r->buffer->use[0].stage];
+    for (int i = 0; i < g->nstages; i++)
+        for (int a = 0; a < run->plan->nactors && gp_is_leaky(&g->stage[i]) && gp_comes_from(st, i); a++) {
+            const gp_actorrt *p = &run->actor[a];
+            if (p->host && !p->nout && gp_comes_from(p->stage, i) && atomic_load(&p->thread->doing) == GP_DOING_IDLE)
+                return p;
+        }
+    return NULL;
+}
+
+/* The ring whose frames are in the way of a smaller depth, from when on nobody took any of them; bound: rings have theirs. */
+typedef struct in_the_way { const gp_ringrt *ring; uint64_t taken; int64_t since_ns; bool bound; } in_the_way;
+
+/* Who reads what a branch writes that nobody waits for may never come: frames that are in the way then stay there. */
+static bool stays(const gp_run *run, in_the_way *w, const gp_ringrt *r, const gp_plan *plan, gp_errs *errs)
+{
+    const gp_buffer *b = &plan->graph->buffer[r->ring->buffer];
+    uint64_t taken = 0;
+    for (int c = 0; c < r->ring->nconsumers; c++)
+        taken += atomic_load(&r->consumed[c].at);
+    const gp_actorrt *sink = waits_for_reader(run, r);
+    if (r != w->ring || taken != w->taken || !sink)
+        w->ring = r, w->taken = taken, w->since_ns = gp_now_ns();
+    if (gp_now_ns() - w->since_ns < NOBODY_READS_S * INT64_C(1000000000))
+        return false;
+    gp_fail(errs, GP_E_RUN, b->depth_at.file ? b->depth_at : b->at, "the depth of buffer '%s' cannot be %d yet: %llu frames "
+            "wait in it, as nobody has taken what '%s' writes for %d s", b->name, plan->ring[r->ring - run->plan->ring].depth,
+            (unsigned long long)needed(run, r), sink->name, NOBODY_READS_S);
+    return true;
+}
+
 typedef enum { WAITS, OVER, PAUSES } progress;
 
-static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
+static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, in_the_way *w, gp_errs *errs)
 {
     progress is = OVER;
     gp_run *run = gp_pipeline_lock_run(from);
@@ -137,8 +172,10 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
     } else if (finishes(run)) {
         is = WAITS;
     } else if (!atomic_load(&run->level) && !atomic_load(&run->failed)) {
-        bool fit = bound_rings(run, p->plan);
-        is = fit && !first ? PAUSES : WAITS;           /* who looked at a depth before has taken frames by now */
+        const gp_ringrt *full = bound_rings(run, p->plan);
+        bool first = !w->bound;        /* who looked at a depth before has taken frames by the second time */
+        w->bound = true;
+        is = full && stays(run, w, full, p->plan, errs) ? OVER : full || first ? WAITS : PAUSES;
         if (is == PAUSES) {
             atomic_store(&from->told_ns, gp_now_ns());
             atomic_store(&p->running, false);      /* the run goes on under p once it has paused */
@@ -152,12 +189,13 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
     return is;
 }
 
-static bool pause_at_once(gp_pipeline *p, gp_pipeline *from)
+static bool pause_at_once(gp_pipeline *p, gp_pipeline *from, gp_errs *errs)
 {
-    progress is = try_to_pause(p, from, true);
+    in_the_way w = { 0 };
+    progress is = try_to_pause(p, from, &w, errs);
     while (is == WAITS) {
         usleep(LOOK_US);
-        is = atomic_load(&p->cancel) ? OVER : try_to_pause(p, from, false);
+        is = atomic_load(&p->cancel) ? OVER : try_to_pause(p, from, &w, errs);
     }
     if (is != PAUSES) {                /* the run goes on as it was, if it does */
         gp_run *run = gp_pipeline_lock_run(from);
@@ -254,7 +292,7 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
     if (gp_endpoints_asked(p, false, errs) && gp_paused_fits(p, from, errs) && is_set_up(p, from) && may_pause(from, errs)
         && (!can_prepare(p, from) || prepare(p, from, o, errs))
         && reserve(p, from, true, errs)
-        && (!o || !o->pause || o->pause(o->pause_arg)) && pause_at_once(p, from))
+        && (!o || !o->pause || o->pause(o->pause_arg)) && pause_at_once(p, from, errs))
         return true;
     reserve(p, from, false, errs);
     gp_pipeline_drop_prepared(p);

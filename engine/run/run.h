@@ -291,7 +291,7 @@ static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, u
 {
     const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;
     int64_t rows = b->type.dim[0];
-    bool same = lead && !lead->buffer->carried && !(lead->buffer->varies & 1) && lead->buffer->type.dim[0] == rows;
+    bool same = lead && !b->state && !lead->buffer->carried && !(lead->buffer->varies & 1) && lead->buffer->type.dim[0] == rows;
     return same ? gp_meta_of(lead, f)->rows : rows;
 }
 
@@ -429,7 +429,7 @@ struct gp_run {
     struct gp_filetable *files, *held_files;
     struct gp_resume *resume;  /* resume.c's; NULL: the pipeline does not say `resume` */
     int64_t spin_ns;           /* how long threads look before they sleep */
-    int64_t awake_ns;          /* see turn.c */
+    int64_t awake_ns, asleep_ns;  /* see turn.c */
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
     atomic_llong delayed_ns;   /* likewise for how long its threads waited for a core, timed */

@@ -70,7 +70,7 @@ static bool find_carried(gp_actorrt *p)
         if (!part->stage || !gp_stage_circles_back(part->stage))
             continue;
         int made = 0;
-        while (s->part[made].stage != &p->run->graph->stage[p->run->graph->buffer[part->stage->in[0]].producer.stage])
+        while (s->part[made].stage != &p->run->graph->stage[part->stage->last])
             made++;
         part->next_carrier = s->part[made].carriers, s->part[made].carriers = part, part->carried = &s->part[made];
         any = true;

@@ -41,7 +41,7 @@ struct gp_taskrt {
     gp_taskrt *carriers;       /* the first task that carries what this one makes to the next frame; it keeps an order
                                   that this task passes on */
     gp_taskrt *next_carrier;   /* the next of them */
-    const gp_taskrt *carried;  /* of a task that carries: the one that makes it */
+    const gp_taskrt *carried;  /* of a task that carries: the one behind which that is ready */
     int info;                  /* which of a frame's infos is this stage's */
     bool at_once;              /* one item is all frames of the launch */
     int *item, items;          /* while a body runs: its items, as many as frames in the largest launch, and how many of them

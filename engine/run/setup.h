@@ -44,6 +44,9 @@ const gp_saved *gp_resume_saved(const gp_run *run, int stage);
 void gp_resume_start(gp_run *run);
 void gp_resume_stop(gp_run *run);
 void gp_resume_done(gp_run *run, gp_errs *errs);
+/* state_file.c: before a run begins, can the files of its states be written? Once it has ended well, they are. */
+bool gp_states_try(gp_run *run, gp_errs *errs);
+bool gp_states_save(gp_run *run, gp_errs *errs);
 void gp_resume_free(gp_run *run);
 
 /* files.c: once the threads have returned, before the stages are closed: what was written

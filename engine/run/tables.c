@@ -54,7 +54,7 @@ void gp_rings_make(gp_run *run)
             if (r->lane)
                 r->lane[l] = base;
         }
-        r->stride = plan->pool[ring->pool].stride;
+        r->stride = plan->pool[ring->pool].one ? 0 : plan->pool[ring->pool].stride;
         r->shift = ring->before < 0 ? 0 : (uint64_t)ring->depth - 1;
         r->meta = GP_NEW(&run->arena, gp_meta, ring->depth);
         if (r->buffer && r->buffer->varies)

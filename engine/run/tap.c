@@ -48,9 +48,13 @@ static const gp_buffer *find(const gp_pipeline *p, const char *name, gp_errs *er
     for (int i = 0; i < g->nbuffers; i++) {
         const gp_buffer *b = &g->buffer[i];
         size_t n = strlen(all);
+        if (b->state && !strcmp(b->name, name))
+            return GP_NULL(gp_fail(errs, GP_E_USAGE, b->at, "'%s' is a state, which stages change while it is looked at: let "
+                                   "a stage make a buffer of it, such as {use: expr, in: %s, expr: in}, and look at that",
+                                   name, name));
         if (!strcmp(b->name, name) && !b->hidden)
             return !gp_is_const(b) ? b : GP_NULL(gp_fail(errs, GP_E_USAGE, b->at, "'%s' is a constant, and has no frames", name));
-        if (!gp_is_const(b) && !b->hidden) {
+        if (!gp_is_const(b) && !b->hidden && !b->state) {
             snprintf(all + n, sizeof all - n, "%s%s", n ? ", " : "", b->name);
             gp_near_try(&near, b->name);
         }

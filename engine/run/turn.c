@@ -51,7 +51,7 @@ void gp_turns_init(gp_run *run)
 {
     int n = run->plan->nactors;
     gp_sync sync = run->graph->sync;
-    run->awake_ns = run->pipeline->cpus > gp_threads_needed(run->plan) ? ALONE_NS : AWAKE_NS;
+    run->awake_ns = run->pipeline->cpus > gp_threads_needed(run->plan) ? ALONE_NS : AWAKE_NS, run->asleep_ns = ASLEEP_NS;
     for (int i = 0; i < n; i++) {
         gp_actorrt *p = &run->actor[i];
         p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1 && !gp_is_leaky(p->stage)
@@ -150,7 +150,7 @@ static gp_look turn(gp_threadrt *me, gp_threadrt *t)
 static bool is_cheap(gp_actorrt *p)
 {
     int64_t c = cost_of(p);
-    if (!p->lent || atomic_load(&p->outside) || c >= ASLEEP_NS)
+    if (!p->lent || atomic_load(&p->outside) || c >= p->run->asleep_ns)
         return false;
     return c < p->run->awake_ns || (atomic_load(&p->changed.sleepers) && atomic_fetch_add(&p->offers, 1) % WOKEN);
 }

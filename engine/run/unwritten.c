@@ -4,7 +4,7 @@
  * is silently some other frame's. Of a stage that says that it writes all (gp_shape.writes_all), the first
  * frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind the stage. As
  * long as pattern.c is not sure, the stage alone computes the frame again over another pattern. A stage whose frames
- * take turns has state and runs once: of it the next frames are looked at. An output whose frames differ in shape is
+ * take turns, or which uses a state, runs once: of it the next frames are looked at. An output whose frames differ in shape is
  * looked at in the first few shapes, as a kernel that confuses its axes writes all of a square, and whenever it is
  * larger than before, as there may be too few threads.
  *
@@ -49,12 +49,15 @@ static int list(const gp_graph *g, const gp_taskrt *part, checked *to)
     int n = 0;
     for (int i = 0; i < (l ? in->nstages : 1); i++) {
         const gp_stage *st = l ? &in->stage[i] : part->stage;
-        for (int o = 0; st->writes_all && !st->zero && o < st->nout; o++, n++) {
+        for (int o = 0; st->writes_all && !st->zero && o < st->nout; o++) {
+            if (in->buffer[st->out[o]].state)
+                continue;
             const gp_loop_buffer *b = l ? &l->buffer[st->out[o]] : NULL;
             if (to)
                 to[n] = (checked){ .part = part, .out = b ? b->out : o, .at = b ? b->at[0] : 0,
                                    .other = b && b->carried ? b->at[1] : 0, .asks = true,
                                    .pattern = gp_pattern_of(st, o, &in->buffer[st->out[o]].type, true) };
+            n++;
         }
     }
     return n;
@@ -66,7 +69,7 @@ static bool take_memory(gp_run *run, checked *c, gp_errs *errs)
     c->copy = run->dev[0]->backend->alloc(run->dev[0], GP_MEMORY_PINNED, pt->n * pt->size, errs);
     if (!c->copy)
         return false;
-    pt->frames = c->part->order >= 0;
+    pt->frames = c->part->order >= 0 || c->part->stage->states;
     if (!(pt->same = malloc((pt->n + 7) / 8)))
         return gp_fail(errs, GP_E_RESOURCE, c->part->stage->at, "stage '%s': no memory", c->part->stage->name);
     return true;

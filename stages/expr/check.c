@@ -208,9 +208,10 @@ static gp_ew_term frame_info(gp_ew_checker *c, bool time)
 static bool assign(gp_ew_checker *c, const gp_expr_node *e, const gp_ew_term *v)
 {
     gp_num n;
-    if (gp_ew_port_of(c->s, e->name) >= 0)
+    int in = gp_ew_port_of(c->s, e->name), out = find_output(c->s, e->name);
+    if (in >= 0 && (out < 0 || !gp_shape_is_state(c->s, in, out)))       /* what is assigned to a state has its name from there on */
         return FAIL(c, e, "'%s' is an input; give what is assigned another name%s", e->name,
-                    find_output(c->s, e->name) < 0 ? "" : ", as in out: {result: BUFFER}");
+                    out < 0 ? "" : ", as in out: {result: BUFFER}");
     if (gp_shape_var(c->s, e->name, &n, NULL))
         return FAIL(c, e, "'%s' is a variable of the pipeline; give what is assigned another name", e->name);
     if (gp_ew_axis_of(e->name) >= 0 && find_output(c->s, e->name) < 0)

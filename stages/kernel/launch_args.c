@@ -102,6 +102,8 @@ static bool read_port(gp_shape *s, gp_kargs *o, const gp_node *n, bool batched)
         out = 0;
     if (in == s->nin && out == s->nout)
         return fail_no_port(s, n);
+    if (in < s->nin && out < s->nout && gp_shape_is_state(s, in, out))
+        in = s->nin;
     if (in < s->nin && out < s->nout)
         return gp_shape_fail_at(s, n->at, "'%s' is the name of an input and of an output; give "
                                 "one another name, as in 'out: {result: %s}'", n->text, n->text);

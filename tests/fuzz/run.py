@@ -22,7 +22,7 @@ LONGEST = {"yaml": 3000, "edit": 1000, "expr": 300, "set": 500, "npy": 400, "png
            "npz": 3000, "onnx": 1500, "tiff": 4000, "y4m": 400}
 WORDS = {
     "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
-            "stages use name in out window frames partial carry init workers zero on_hole dtype shape "
+            "stages use name in out window frames partial carry state init workers zero on_hole dtype shape "
             "like const path auto cpu cuda cuda:1 graph stream persistent spin yield block stop drop reset splice null true u8 "
             "i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64 ${ ${env:HOME} :- $$ ceil( floor( min( "
             "max( .shape[0] .size <<: &a *a # nolint: ---\\x0a \\x0a\\x20\\x20-\\x20 give take",

@@ -13,13 +13,13 @@
 #define KERNEL "  - {use: discard, in: b}\n  - {use: kernel, source: k.cu, grid: 1, args: [x, y, out], " \
                "in: {x: a, y: b}, out: {out: o}}\n  - {use: discard, in: o}\n"
 static const struct { const char *a, *b, *stages, *says; int line, times; unsigned out; } inputs[] = {
-    { "frames: 5", "frames: 7", ADD, "'a' ended after 5 frames, 'b' has more", 5, 1, 0 },
-    { "frames: 5", "frames: 2", ADD, "'b' ended after 2 frames, 'a' has more", 5, 1, 0 },
+    { "frames: 5", "frames: 7", ADD, "'a' ended after 5 frames, 'b' has more", 6, 1, 0 },
+    { "frames: 5", "frames: 2", ADD, "'b' ended after 2 frames, 'a' has more", 6, 1, 0 },
     { "frames: 5", "frames: 5", ADD, NULL, 0, 1, 5 },
     { "frames: 50", "workers: 1", ADD, NULL, 0, 1, 50 },
-    { "frames: 3, rate: 40", "frames: 9", ADD, "'a' ended after 3 frames, 'b' has more", 5, 5, 0 },
-    { "frames: 5", "frames: 10", JOIN, "'a' ended after 5 frames, 'b' has more", 6, 1, 0 },
-    { "frames: 5", "frames: 10", KERNEL, "'a' ended after 5 frames, 'b' has more", 6, 1, 0 },
+    { "frames: 3, rate: 40", "frames: 9", ADD, "'a' ended after 3 frames, 'b' has more", 6, 5, 0 },
+    { "frames: 5", "frames: 10", JOIN, "'a' ended after 5 frames, 'b' has more", 7, 1, 0 },
+    { "frames: 5", "frames: 10", KERNEL, "'a' ended after 5 frames, 'b' has more", 7, 1, 0 },
 };
 
 TEST_EACH(test_ends, inputs)
@@ -29,7 +29,7 @@ TEST_EACH(test_ends, inputs)
     pipe_text(dir, "five.lua", "function produce(f, y) if f.index == 5 then " NAP "return false end y:fill(1) end\n");
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *x, const float *y, float *o)\n"
               "{ o[threadIdx.x % 4] = x[0] + y[0]; }\n");
-    char *yaml = format("buffers: {a: {dtype: f32, shape: [4], depth: 2}, b: {dtype: f32, shape: [4]}%s}\nstages:\n"
+    char *yaml = format("stall_timeout: 0\nbuffers: {a: {dtype: f32, shape: [4], depth: 2}, b: {dtype: f32, shape: [4]}%s}\nstages:\n"
                         "  - {name: one, use: generate, %s, out: a}\n"
                         "  - {name: two, use: generate, in: [], %s, out: b}\n%s",
                         strstr(inputs[_i].stages, "c: c") ? ", c: {dtype: f32, shape: [4]}" : "", inputs[_i].a,
@@ -143,6 +143,7 @@ TEST(test_error_after_warnings)
 TEST(test_early_end)
 {
     static const char yaml[] =
+        "stall_timeout: 0\n"
         "buffers:\n"
         "  a: {dtype: f32, shape: [64], depth: 16}\n"
         "  few: {dtype: f32, shape: [64], depth: 1}\n"
@@ -170,6 +171,7 @@ TEST(test_early_end)
  * worked off its own, the other after many. */
 static const char *const TWO_BRANCHES =
     "vars: {many: 20000}\n"
+    "stall_timeout: 0\n"
     "depth: 4\n"
     "on_error: drop\n"
     "buffers: {e: {dtype: u8, shape: [4]}, x: {dtype: u8, shape: [4]}, y: {dtype: u8, shape: [4]}}\n"
@@ -236,11 +238,11 @@ TEST(test_fails_after_the_end)
 }
 
 /* A stage with several workers fails while the others wait for input: the run
- * ends at once, not when the watchdog says so. */
+ * ends at once, not when a watchdog says so: there is none. */
 TEST(test_fails_while_waiting)
 {
     static const char yaml[] =
-        "stall_timeout: 20s\n"
+        "stall_timeout: 0\n"
         "depth: 8\n"
         "buffers: {a: {dtype: f32, shape: [4]}}\n"
         "stages:\n"

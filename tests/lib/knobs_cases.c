@@ -6,6 +6,7 @@
 
 enum { ROWS = 6, COLS = 8, FRAME = ROWS * COLS };
 
+#pragma GCC diagnostic ignored "-Woverlength-strings"
 const char knobs_yaml[] =
     "buffers:\n"
     "  x: {dtype: f32, shape: [6, 8]}\n"
@@ -13,6 +14,7 @@ const char knobs_yaml[] =
     "  slow: {like: x}\n  old: {carry: slow, init: 1}\n  near: {like: x}\n  mixed: {like: x}\n"
     "  long: {like: x}\n  any: {dtype: f32, shape: [\"<=9\", \"<=12\"]}\n  both: {like: any}\n"
     "  half: {dtype: f32, shape: [\"ceil(a.shape[0] / 2)\", \"a.shape[1]\"]}\n"
+    "  fading: {state: true, dtype: f32, shape: [6, 8], init: 0.5}\n  faded: {like: x}\n"
     "  t: {const: t.npy}\n  m: {const: m.npy}\n"
     "  level: {dtype: f32, shape: [1]}\n  drift: {like: level}\n  ago: {carry: drift, init: 0.5}\n"
     "stages:\n  - {use: read, path: \"in-*.raw\", out: x}\n"
@@ -21,6 +23,10 @@ const char knobs_yaml[] =
     "  - {use: scale, a: 0.75, b: 0.1, in: kept, out: s}\n"
     "  - {name: sum, in: {a: s, b: before}, out: {o: sum}, "
     "<<: &m {use: kernel, source: k.cu, entry: mean, threads: o.size, args: [a, b, o, {i32: a.size}], each_once: true}}\n"
+    "  - {use: kernel, name: fade, source: k.cu, entry: fade, in: {a: s, f: fading}, out: {f: fading, o: faded}, "
+    "threads: o.size, args: [a, f, o, {i32: a.size}]}\n"
+    "  - {use: expr, name: fall, in: {f: fading}, out: {f: fading}, expr: \"0.75 * f\"}\n"
+    "  - {use: write, in: faded, path: faded.raw, durable: none}\n"
     "  - use: loop\n    name: near\n    in: {u: sum, w: s}\n    out: {v: near}\n    times: 7\n    carry: {u: v}\n"
     "    buffers: {t: {like: u}}\n    stages:\n"
     "      - {use: blur, sigma: 0.6, in: u, out: t}\n"
@@ -75,6 +81,9 @@ const char knobs_yaml[] =
 static const char kernels[] =
     "extern \"C\" __global__ void mean(const float *a, const float *b, float *o, int n)\n{\n"
     "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = 0.6f * a[i] + 0.3f * b[i];\n}\n"
+    "extern \"C\" __global__ void fade(const float *a, float *f, float *o, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n"
+    "        o[i] = a[i] - f[n - 1 - i], f[n - 1 - i] = f[n - 1 - i] * 0.5f + a[i];\n}\n"
     "extern \"C\" __global__ void rows(const float *a, float *o, int w, int n)\n{\n"
     "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = a[2 * (i / w) * w + i % w];\n}\n"
     "extern \"C\" __global__ void shrink(const float *a, float *b, int *done, int n)\n{\n"

@@ -247,7 +247,7 @@ static bool takes_rows(const char *kind, const char *options)
         { "slice", "index: \"::" }, { "slice", "index: \"..." }, { "crop", NULL },
         { "slide", NULL }, { "resample", NULL }, { "correlate", NULL }, { "fft", "axes: 1" }, { "fft", "axes: [1" },
         { "ifft", "axes: 1" }, { "ifft", "axes: [1" }, { "gather", "axis: 1" }, { "gather", "axis: 2" }, { "gather", "mode" },
-        { "topk", "k: " }, { "channelize", NULL },
+        { "topk", "k: " }, { "topk", "largest" }, { "channelize", NULL },
     };
     bool listed = false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -264,7 +264,7 @@ static void as_rows(const stage_case *c)
     double tolerance = dev->backend == &gp_backend_cpu ? 0 : by_library(c->kind);
     if (!strcmp(c->kind, "color") && strstr(c->options, "yuv"))
         return;                        /* planes, which have no part of such rows: tests/test_color.c */
-    if (!strcmp(c->kind, "resize") && (strstr(c->options, "fit") || !strstr(c->options, "width")) && !strstr(c->options, "scale"))
+    if (!strcmp(c->kind, "resize") && (strstr(c->options, "inside") || !strstr(c->options, "width")) && !strstr(c->options, "scale"))
         return;                        /* fewer rows would make it wider: tests/test_resize.c */
     bool product = !strcmp(c->kind, "matmul") || !strcmp(c->kind, "linear");
     if (product && (strstr(c->options, "transpose_a") || c->in[0].type.ndim == 1 || c->in[1].type.ndim > 2))
@@ -449,6 +449,8 @@ TEST(test_topk)
     static const struct { int64_t outer, n, inner; int k; } sizes[] = {
         { 1, 1, 1, 1 }, { 37, 2, 1, 1 }, { 300, 7, 1, 7 }, { 9, 5, 130, 3 }, { 3, 64, 1, 64 }, { 2, 100, 3, 65 }, { 1, 2048, 1, 1024 },
         { 2, 2049, 1, 1 }, { 1, 4096, 2, 1024 }, { 3, 10007, 1, 12 }, { 1, 30000, 1, 700 },
+        { 5, 9, 3, 0 }, { 1, 2048, 1, 0 }, { 3, 2049, 1, 0 }, { 2, 2500, 2, 2048 }, { 1, 30001, 1, 0 }, { 2, 20000, 1, 1025 },
+        { 1, 9000, 2, 7000 },
     };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int d = 1; d < GP_NDTYPES; d++) {
@@ -457,6 +459,7 @@ TEST(test_topk)
             const int64_t dim[] = { sizes[s].outer, sizes[s].n, sizes[s].inner };
             array x = random_array((gp_dtype)d, 3, dim), out[2];
             bool largest = (s + (size_t)d) % 2;
+            int64_t k = sizes[s].k ? sizes[s].k : dim[1];
             uint32_t seed = 7;
             gp_errs errs = { 0 };
             for (int64_t i = 0; i < gp_count(&x.type); i += 2)     /* equal ones, zeros of both signs, NaN */
@@ -469,7 +472,7 @@ TEST(test_topk)
             ck_assert_msg(t != NULL, "%s: %s", yaml, pipe_said(&errs));
             trial_run(t, &x, 1, out);
             for (int64_t line = 0; line < dim[0] * dim[2]; line++)
-                check_line(&x, &out[0], &out[1], line, dim[1], dim[2], sizes[s].k, largest);
+                check_line(&x, &out[0], &out[1], line, dim[1], dim[2], k, largest);
             trial_close(t);
             array_free(&x), array_free(&out[0]), array_free(&out[1]);
         }

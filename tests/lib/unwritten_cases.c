@@ -148,7 +148,7 @@ static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_
         "  y: {like: v}\n  q: {dtype: f32, shape: [\"<=10\", \"<=10\"]}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
         "  - {use: lua, script: some.lua, in: x, out: v}\n"
         "  - {name: a, use: kernel, source: k.cu, entry: a, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
-        "  - {use: resize, fit: 10}\n"
+        "  - {use: resize, height: 10, width: 10, fit: inside}\n"
         "  - {name: b, use: kernel, source: k.cu, entry: b, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
         "  - {use: write, path: \"%%05d.npy\"}\n", zero ? "true" : "false", zero ? "true" : "false");
     *r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = false });

@@ -26,9 +26,12 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "kernel", "y: {like: x}", "  - {use: kernel, source: k.cu, entry: turn, in: {a: x}, out: {o: y}, "
       "args: [a, o, {i32: \"a.shape[0]\"}, {i32: \"a.shape[1]\"}], block: [8, 8], "
       "grid: [\"ceil(a.shape[1] / 8)\", \"ceil(a.shape[0] / 8)\"]}\n", false },
-    { "in a box", "", "  - {use: resize, fit: [12, 9], in: x}\n", false },
-    { "in a larger box", "", "  - {use: blur, sigma: 0.7, in: x}\n  - {use: resize, fit: 50, enlarge: true, method: cubic}\n"
+    { "in a box", "", "  - {use: resize, height: 12, width: 9, fit: inside, in: x}\n", false },
+    { "in a larger box", "", "  - {use: blur, sigma: 0.7, in: x}\n"
+      "  - {use: resize, height: 50, width: 50, fit: inside, enlarge: true, method: cubic}\n"
       "  - {use: scale, a: 2, b: 0}\n", false },
+    { "covering one size", "", "  - {use: resize, height: 11, width: 7, fit: cover, in: x}\n", false },
+    { "with bars", "", "  - {use: resize, height: 9, width: 21, fit: contain, value: 3, method: cubic, in: x}\n", false },
     { "in one size", "", "  - {use: resize, height: 11, width: 7, method: area, in: x}\n  - {use: sobel}\n", false },
     { "in parts of a size", "", "  - {use: resize, scale: 0.4, method: nearest, in: x}\n", false },
     { "turned", "", "  - {use: transpose, in: x}\n  - {use: blur, sigma: 0.8}\n  - {use: rotate90, times: -1}\n", false },

@@ -8,7 +8,7 @@ is of the largest expected magnitude; 0 asks for the same bits."""
 import os
 
 import numpy as np, scipy.fft
-from PIL import Image
+from PIL import Image, ImageOps
 from scipy import ndimage, signal, special as special_functions
 from skimage import transform
 
@@ -317,8 +317,8 @@ color_case(", bits: 10, matrix: bt2020, range: full", "rgb", "yuv420", "bt2020",
 filters = {"bilinear": Image.BILINEAR, "cubic": Image.BICUBIC, "area": Image.BOX, "nearest": Image.NEAREST}
 
 
-def pillow(x, size, method):
-    return np.array(Image.fromarray(x.astype(f32)).resize(size[::-1], filters[method])).astype(f64)
+def pillow(x, size, method, box=None):
+    return np.array(Image.fromarray(x.astype(f32)).resize(size[::-1], filters[method], box)).astype(f64)
 
 
 def covered(n, m):
@@ -328,10 +328,16 @@ def covered(n, m):
     return np.diff([[np.interp(a, np.arange(n + 1), w) for w in whole] for a in at], axis=0) * m / n
 
 
-def resizing(n, m, method, smooth=True):
-    """Each of m pixels, of n."""
-    if n == m:
-        return np.eye(n)
+def resizing(n, m, method, smooth=True, part=None):
+    """Each of m pixels, of n, or of the middle `part` of them."""
+    begin, n_over_m = (0, n / m) if part is None else ((n - part) / 2, part / m)
+    if n_over_m == 1 and begin % 1 == 0:
+        return np.eye(n)[int(begin):int(begin) + m]
+    if part is not None and method == "area":
+        at, k = begin + np.arange(m + 1)[:, None] * n_over_m, np.arange(n)
+        return np.maximum(np.minimum(at[1:], k + 1) - np.maximum(at[:-1], k), 0) / n_over_m
+    if part is not None and method == "nearest":
+        return np.eye(n)[np.floor(begin + (np.arange(m) + 0.5) * n_over_m).astype(int)]
     if method == "area":
         w = covered(n, m)
         assert n % m or np.abs(w - pillow(np.eye(n), (m, n), method)).max() < 1e-6
@@ -341,24 +347,26 @@ def resizing(n, m, method, smooth=True):
         w = np.eye(n)[at]
         assert np.array_equal(w[rest > 0], pillow(np.eye(n), (m, n), method)[rest > 0])
         return w
-    t = np.abs((np.arange(n) - ((np.arange(m)[:, None] + 0.5) * n / m - 0.5)) / (max(n / m, 1) if smooth else 1))
+    center = (np.arange(m)[:, None] + 0.5) * n / m if part is None else begin + (np.arange(m)[:, None] + 0.5) * n_over_m
+    t = np.abs((np.arange(n) - (center - 0.5)) / (max(n_over_m, 1) if smooth else 1))
     if method == "bilinear":
         w = np.maximum(0, 1 - t)
     else:                                      # Keys, as a spline through four points (Catmull and Rom)
         w = np.select([t < 1, t < 2], [(2 - 5 * t ** 2 + 3 * t ** 3) / 2, (4 - 8 * t + 5 * t ** 2 - t ** 3) / 2])
     w = w / w.sum(1, keepdims=True)
-    assert not smooth or np.abs(w - pillow(np.eye(n), (m, n), method)).max() < 1e-6
+    box = (0, begin, n, begin + m * n_over_m)
+    assert not smooth or np.abs(w - pillow(np.eye(n), (m, n), method, box)).max() < 1e-6
     return w
 
 
-def resized(x, size, method, smooth=True):
-    down, across = (resizing(n, m, method, smooth) for n, m in zip(x.shape, size))
+def resized(x, size, method, smooth=True, part=(None, None)):
+    down, across = (resizing(n, m, method, smooth, k) for n, m, k in zip(x.shape, size, part))
     return np.einsum("yh,hw...,xw->yx...", down, x.astype(f64), across)
 
 
-def resize_case(name, x, options, size, method="bilinear", smooth=True):
+def resize_case(name, x, options, size, method="bilinear", smooth=True, part=(None, None)):
     """False: a result lies between two whole numbers, so that f32 may miss the nearest."""
-    r = resized(x, size, method, smooth)
+    r = resized(x, size, method, smooth, part)
     if x.dtype.kind in "iu":
         info = np.iinfo(x.dtype)
         if method != "nearest" and np.abs(np.abs(r) % 1 - 0.5).min() < (1e-3 if x.dtype.itemsize < 4 else 1e-7):
@@ -386,8 +394,8 @@ for i, method in enumerate(filters):
     resize_new(f"resize_u32_{i}", np.uint32, (5, 6), "height: 2, width: 9", (2, 9), method)
     resize_new(f"resize_i32_{i}", np.int32, (4, 7, 3), "width: 3", (2, 3), method)
     for options, size in (("height: 4, width: 5", (4, 5)), ("height: 29, width: 40", (29, 40)), ("height: 1, width: 1", (1, 1)),
-                          ("scale: 1", (13, 17)), ("fit: [7, 8]", (6, 8)), ("fit: 26, enlarge: true", (20, 26)),
-                          ("fit: [20, 30]", (13, 17)), ("height: 13, width: 6", (13, 6)), ("height: 39, width: 17", (39, 17))):
+                          ("scale: 1", (13, 17)), ("height: 7, width: 8, fit: inside", (6, 8)), ("height: 26, width: 26, fit: inside, enlarge: true", (20, 26)),
+                          ("height: 20, width: 30, fit: inside", (13, 17)), ("height: 13, width: 6", (13, 6)), ("height: 39, width: 17", (39, 17))):
         resize_case("plane_f32", plane, options, size, method)
     resize_case("halves_f16", halves, "height: 4, width: 10", (4, 10), method)
     resize_case("doubles_f64", doubles, "height: 7, width: 13", (7, 13), method)
@@ -401,6 +409,33 @@ for method in ("bilinear", "cubic"):
         resize_case("plane_f32", plane, f"height: {size[0]}, width: {size[1]}", size, method, False)
 case("resize", "height: 4, width: 6", "nan_f32", pillow(nan_plane, (4, 6), "bilinear").astype(f32), 1e-6)
 case("resize", "height: 7, width: 5, method: nearest", "nan_f32", pillow(nan_plane, (7, 5), "nearest").astype(f32))
+
+fitting = np.random.default_rng(20261130)
+snap = save("fit_u8", fitting.integers(0, 256, (21, 34, 3), np.uint8))
+for size in ((10, 10), (9, 30), (40, 11), (21, 21), (20, 34), (50, 81)):
+    h, w = size
+    options = f"height: {h}, width: {w}, fit: "
+    picture = Image.fromarray(plane)                           # of (13, 17)
+    for method in ("bilinear", "cubic"):
+        more = f", method: {method}" * (method != "bilinear")
+        case("resize", options + "cover" + more, "plane_f32", np.array(ImageOps.fit(picture, (w, h), filters[method])), 2e-6)
+        case("resize", options + "contain, value: -7.5" + more, "plane_f32",
+             np.array(ImageOps.pad(picture, (w, h), filters[method], -7.5)), 1e-6)
+        case("resize", options + "inside, enlarge: true" + more, "plane_f32",
+             np.array(ImageOps.contain(picture, (w, h), filters[method])), 1e-6)
+    part = (13, 13 * w / h) if 13 * w <= 17 * h else (17 * h / w, 17)
+    for method in filters:
+        for smooth in (True, False)[:1 + (method in ("bilinear", "cubic"))]:
+            resize_case("plane_f32", plane, options + "cover", size, method, smooth, part)
+# In whole numbers the nearest pixels alone, as Pillow rounds and clips u8 between rows and columns.
+case("resize", "height: 22, width: 22, fit: contain, value: 114, method: nearest", "fit_u8",
+     np.array(ImageOps.pad(Image.fromarray(snap), (22, 22), Image.NEAREST, (114, 114, 114))))
+for dtype in (f32, np.float16):
+    x = save(f"fit_{np.dtype(dtype).name}", fitting.integers(0, 999, (12, 5)).astype(dtype))
+    whole = np.full((7, 8), 5, dtype)
+    whole[:, 2:5] = resized(x, (7, 3), "area")
+    case("resize", "height: 7, width: 8, fit: contain, value: 5, method: area", f"fit_{np.dtype(dtype).name}", whole,
+         1e-6 if dtype == f32 else 1e-3)
 
 # -- rearranged: copied as runs, words and tiles, of all sizes of elements (stages/format/strided.c) ----
 
@@ -513,6 +548,38 @@ for name, x in numbers.items():
         if not isinstance(axis, tuple):
             for op, f in (("argmin", np.argmin), ("argmax", np.argmax)):
                 case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.int64))
+
+# -- quantiles: those of NumPy, in f64 ---------------------------------------------------
+
+
+def quantiles(name, x, q, axis=None, keep=False):
+    """`q`: None for the median; a list becomes the last axis."""
+    options = "op: median" if q is None else f"op: quantile, q: {q}"
+    options += "" if axis is None else f", axes: {list(axis) if isinstance(axis, tuple) else axis}"
+    r = np.quantile(x.astype(f64), 0.5 if q is None else q, axis=axis, keepdims=keep)
+    r = np.moveaxis(r, 0, -1) if isinstance(q, list) and len(q) > 1 else r
+    to = x.dtype if x.dtype.kind == "f" else f32
+    case("reduce", options + ", keep: true" * keep, name, np.atleast_1d(r).astype(to),
+         {np.dtype(np.float16): 1e-3, np.dtype(f64): 1e-14}.get(np.dtype(to), 1e-7))
+
+
+ranked = np.random.default_rng(20261201)
+for dtype in (np.uint8, np.int16, np.uint32, np.int64, np.uint64, np.float16, f32, f64):
+    kind = np.dtype(dtype)
+    x = ranked.normal(0, 1000, (2, 4099)).astype(dtype) if kind.kind == "f" else ranked.integers(
+        np.iinfo(dtype).min, np.iinfo(dtype).max, (2, 4099), dtype, endpoint=True)
+    numbers[f"ranked_{kind.name}"] = save(f"ranked_{kind.name}", x)
+for name, x in numbers.items():
+    for axis in (None, 0, -1) + (((0, 2), (1, 2)) if x.ndim > 2 else ()):
+        quantiles(name, x, None, axis, axis == 0)
+        quantiles(name, x, [0, 0.05, 0.5, 0.95, 1], axis, axis == -1)
+quantiles("cube_f32", cube, 0.25, (0, 1, 3))
+quantiles("long_f32", lines["f4"], [i / 100 for i in range(101)])
+infinite = save("infinite_f32", np.array([[np.inf, np.inf, 1, -np.inf], [-np.inf, 2, np.inf, 3]], f32))
+case("reduce", "op: median, axes: 1", "infinite_f32", np.array([np.inf, 2.5], f32))
+case("reduce", "op: quantile, q: [0, 1], axes: 1", "infinite_f32", np.array([[-np.inf, np.inf]] * 2, f32))
+single = save("single_u8", np.array([7], np.uint8))
+quantiles("single_u8", single, [0, 0.3, 1])
 
 # -- cumsum, softmax ----------------------------------------------------------------------
 
@@ -1035,6 +1102,11 @@ for largest in (True, False):
         topk(name, x, min(3, x.shape[-1]), -1, largest), topk(name, x, 2, 0, largest)
     topk("ties_i16", ties, 33, -1, largest), topk("ties_i16", ties, 90, 0, largest), topk("ties_i16", ties, 1, -1, largest)
     topk("long_u1", lines["u1"], 100, -1, largest), topk("long_f32", lines["f4"], 1024, -1, largest)
+for name in ("ranked_uint8", "ranked_float16", "ranked_int64", "ranked_float32", "ranked_uint64"):     # the whole line, sorted
+    r = np.sort(numbers[name], -1)
+    case("topk", "largest: false", name, r)
+    case("topk", "k: 0", name, r[:, ::-1])
+    case("topk", "k: 1500, largest: false", name, r[:, :1500])
 
 
 def channelize(options, name, x, n, taps, prototype=None):

@@ -452,6 +452,8 @@ const char *gp_shape_host_reader(const gp_shape *s);
 /* Is what comes in at this port made in the memory of the only device that the pipeline has, where that is not the
  * host's, and may libraries be called there while it runs? */
 bool gp_shape_in_device(const gp_shape *s, int port);
+/* Are an input and an output one state, which the stage reads and changes in place? */
+bool gp_shape_is_state(const gp_shape *s, int in, int out);
 /* Memory that lives as long as the pipeline, zeroed. */
 void *gp_shape_alloc(gp_shape *s, size_t bytes);
 
@@ -899,6 +901,10 @@ typedef struct gp_kind {
      * while the stage is open, beside run(). What is said here is noted once all that was written is on disk, as
      * gp_outfile.durable has it. */
     void (*save)(void *state, gp_saved *s);
+
+    /* Device: a stage may read a state (a buffer with `state: true`) that it changes, which is one place in memory: record()
+     * may find an output where an input is. What is `elementwise` may do so without this. */
+    bool in_place;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

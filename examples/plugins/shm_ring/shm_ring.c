@@ -288,8 +288,9 @@ static bool read_run(gp_call *c, gp_frame *f, int n)
         if (there && !fstat(st->fd, &is) && !is.st_nlink)
             leave(st);                 /* somebody removed it: the next one is another */
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (!gp_wait_until(c, now.tv_sec * INT64_C(1000000000) + now.tv_nsec + LOOKS_NS))
-            return end(c, f, GP_STOPPED);
+        f->status = gp_wait_or_pause(c, -1, now.tv_sec * INT64_C(1000000000) + now.tv_nsec + LOOKS_NS);
+        if (f->status != GP_OK)        /* the run ends, or settings change */
+            return f->status == GP_AGAIN || end(c, f, f->status);
     }
     return end(c, f, GP_END);
 }

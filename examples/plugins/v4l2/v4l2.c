@@ -156,8 +156,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
         return f->status = GP_END, true;
     int got;
     do {
-        if (!gp_wait_fd(c, st->fd))
-            return f->status = GP_STOPPED, true;
+        f->status = gp_wait_or_pause(c, st->fd, -1);
+        if (f->status != GP_OK)
+            return true;
     } while ((got = call(st->fd, VIDIOC_DQBUF, &b)) < 0 && errno == EAGAIN);
     if (got < 0)
         return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': '%s' gives no more frames: %s", c->name, o->camera,

@@ -16,7 +16,8 @@ static bool ramp_shape(gp_shape *s)
     return true;
 }
 
-/* Makes a frame. A device would be read here, and opened in `open`; who waits for it uses gp_wait_fd(). */
+/* Makes a frame. A device would be read here, and opened in `open`; who waits for it uses
+ * gp_wait_or_pause(), and returns what that says as f->status, unless GP_OK. */
 static bool ramp_run(gp_call *c, gp_frame *f, int n)
 {
     const struct ramp *o = c->opts;

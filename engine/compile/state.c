@@ -1,0 +1,173 @@
+/* state.c - a state: `kv: {state: true, dtype: f32, shape: [8, 64]}` is one place in the memory of a device.
+ *
+ * Stages read and change it in the order of the file, each behind the one before, and those of frame k behind all of
+ * frame k - 1. To the passes it is a cycle as that of a carried buffer (carry.c): each stage that changes the state
+ * makes a buffer of its own, kv#1, kv#2, ..., which the stages below read, and the state carries the last of these. That
+ * each stage comes behind the one before is an edge, gp_stage.after. All of these buffers have one slot together
+ * (gp_pool.one), so nothing is copied. */
+#include <string.h>
+#include "compile/plan.h"
+#include "compile/resolve.h"
+
+void gp_state_read(gp_resolving *r, int buffer)
+{
+    static const char *const none[] = { "const", "carry", "depth", "memory" };
+    gp_rbuf *b = &r->buffer[buffer];
+    const gp_node *n = gp_node_get(b->node, "state");
+    const char *name = b->b.name;
+    r->read.stage = NULL, r->read.key = "state";
+    int yes = gp_read_word(&r->read, n, "false|true");
+    if (yes == 0)
+        AT(r, n->at, "buffer '%s' is no state without this: leave 'state' out", name);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (gp_node_get(b->node, none[i]))
+            AT(r, gp_node_get(b->node, none[i])->at, "'%s' has no effect: buffer '%s' is a state, which is one place in "
+               "memory", none[i], name);
+    if (b->b.varies)
+        AT(r, gp_node_at(b->node, "shape", b->b.at), "the state '%s' has one shape: write it without '<='", name);
+    const gp_node *file = gp_node_get(b->node, "save");
+    r->read.key = "save";
+    if (file && (b->b.save = gp_read_path(&r->read, file))) {
+        size_t len = strlen(b->b.save);
+        b->b.save_at = file->at;
+        if (len < 5 || strcmp(b->b.save + len - 4, ".npy"))
+            AT(r, file->at, "'save' of the state '%s' is a .npy file", name);
+    }
+    b->broken |= yes < 1;
+    b->b.state = name, b->newest = buffer;
+    gp_carry_read_init(r, buffer);
+}
+
+/* ---- what stages make of it ---------------------------------------------------------- */
+
+int gp_state_changed(gp_resolving *r, int state, const gp_rstage *by, int port)
+{
+    int older = r->buffer[state].newest, n = 1;
+    const char *name = r->buffer[state].b.name;
+    for (int i = older; i != state; i = r->buffer[i].older)
+        n++;
+    gp_rbuf *b = gp_push_buffer(r, gp_format(r->arena, "%s#%d", name, n), by->s.at);
+    b->b.state = name, b->b.hidden = true, b->older = older;
+    b->b.producer = (gp_use){ (int)(by - r->stage), port };
+    if (r->buffer[state].known)        /* it comes into a loop */
+        b->b.said = r->buffer[state].b.type, b->said_by = name;
+    return r->buffer[state].newest = (int)(b - r->buffer);
+}
+
+int gp_state_before(const gp_resolving *r, int state, const gp_rstage *st)
+{
+    int b = r->buffer[state].newest;
+    while (b != state && r->buffer[b].b.producer.stage >= st - r->stage)
+        b = r->buffer[b].older;
+    return b;
+}
+
+/* Is one of n buffers that state? */
+static int port_of(const gp_resolving *r, const int *buffer, int n, const char *state)
+{
+    for (int p = 0; p < n; p++)
+        if (buffer[p] >= 0 && r->buffer[buffer[p]].b.state == state)
+            return p;
+    return -1;
+}
+
+static void come_after(gp_resolving *r, gp_rstage *st, int before)
+{
+    int *was = st->s.after, n = st->s.nafter++;
+    st->s.after = GP_NEW(r->arena, int, n + 1);
+    if (n)
+        memcpy(st->s.after, was, sizeof *was * (size_t)n);
+    st->s.after[n] = before;
+}
+
+/* Stages that use a state come one behind the other, the first behind stage `last`. Which is the last? */
+static int chain(gp_resolving *r, int state, int last, bool *read)
+{
+    const char *name = r->buffer[state].b.state;
+    for (int i = 0; i < r->nstages; i++) {
+        gp_rstage *st = &r->stage[i];
+        int in = port_of(r, st->s.in, st->s.nin, name), out = port_of(r, st->s.out, st->s.nout, name);
+        if ((gp_is_carry(&st->s) && st->s.out[0] == state) || (in < 0 && out < 0))
+            continue;
+        *read |= in >= 0 || (st->s.kind && st->s.kind->in_place);
+        st->s.states = true;
+        if (last >= 0)
+            come_after(r, st, last);
+        last = i;
+    }
+    return last;
+}
+
+void gp_state_wire(gp_resolving *r, gp_rstage *carry)
+{
+    const gp_rbuf *b = &r->buffer[carry->s.out[0]];
+    bool read = false, changed = b->newest != carry->s.out[0];
+    carry->s.states = true;
+    carry->s.last = chain(r, carry->s.out[0], (int)(carry - r->stage), &read);
+    if (!changed)
+        AT(r, b->b.at, read ? "no stage changes the state '%s': name it in a stage's 'out', or make it a constant"
+                            : "the state '%s' is declared, but no stage reads or changes it", b->b.name);
+    else if (!read)
+        AT(r, b->b.at, "no stage reads the state '%s'; read it with in: %s", b->b.name, b->b.name);
+    carry->broken |= !changed || !read;
+}
+
+void gp_state_wire_body(gp_resolving *r)
+{
+    bool read;
+    for (int b = 0; b < r->body->stage->s.nin; b++)
+        if (r->buffer[b].b.state)
+            chain(r, b, -1, &read);
+}
+
+/* ---- once stages and types are known --------------------------------------------------- */
+
+void gp_state_leaves(gp_resolving *r, gp_rstage *carry)
+{
+    bool told = carry->broken;
+    if (!told && r->graph->launch == GP_LAUNCH_PERSISTENT)
+        told = !AT(r, carry->s.at, "the state '%s' and 'launch: persistent' do not go together: set 'launch: graph'",
+                   carry->s.name);
+    for (int v = 0; v < r->ngiven && !carry->broken; v++) {
+        gp_rstage *st = &r->stage[v];
+        bool on = st->s.cycle == carry->s.cycle && (!st->s.device || st->s.regroups);
+        told |= on;
+        if (!on || st->broken)
+            continue;
+        st->broken = true;
+        AT(r, st->s.at, "stage '%s' %s, and %s the state '%s'; all that a frame does with a state is one launch on a device",
+           st->s.name, st->s.device ? "changes how many frames there are" : "runs on the host",
+           st->s.states ? "uses" : "stands between stages that use", carry->s.name);
+    }
+    if (!told)
+        AT(r, carry->s.at, "stages that use the state '%s' also use a buffer that is carried in two ways: let these be alike",
+           carry->s.name);
+    carry->broken = true;
+}
+
+/* May it read what it changes? It may where each thread reads the elements that it writes, and no others. */
+static bool is_in_place(const gp_resolving *r, const gp_stage *s, int port)
+{
+    bool same = true;
+    for (int o = 0; o < s->nout; o++) {
+        const gp_type *a = &r->buffer[s->in[port]].b.type, *b = s->out[o] < 0 ? a : &r->buffer[s->out[o]].b.type;
+        same &= a->ndim == b->ndim && !memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)a->ndim);
+    }
+    return s->kind->in_place || (same && gp_is_elementwise(s) && !(s->beyond >> port & 1) && !s->reduction.op);
+}
+
+void gp_state_check(gp_resolving *r, const gp_rstage *st)
+{
+    for (int o = 0; o < st->s.nout && !st->broken; o++) {
+        const gp_rbuf *b = st->s.out[o] < 0 ? NULL : &r->buffer[st->s.out[o]];
+        if (!b || !b->b.state || gp_is_carry(&st->s))
+            continue;
+        int in = port_of(r, st->s.in, st->s.nin, b->b.state);
+        if (st->s.zero)
+            AT(r, st->s.at, "'zero' would make the state '%s' 0 in each frame: leave it out", b->b.state);
+        else if (in >= 0 && !is_in_place(r, &st->s, in))
+            AT(r, st->s.at, "stage '%s' reads the state '%s' elsewhere than it writes it, in the same place in memory: only "
+               "what computes element by element, and kernels, may read a state that they change. Let it make a buffer of "
+               "its own, and another stage take that into '%s'", st->s.name, b->b.state, b->b.state);
+    }
+}

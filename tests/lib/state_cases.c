@@ -1,0 +1,154 @@
+/* state_cases.c - states: what kernels and expressions that change and read one make of it, as C computes it, with any
+ * settings; what it begins with; frames with fewer rows, and holes. tests/model.py has random graphs with them. */
+#include "base/npy.h"
+#include "cases.h"
+enum { KNOBS = CASES_KNOBS };
+
+/* ---- several stages that take turns ----------------------------------- */
+
+enum { FRAMES = 40, ROWS = 8, WIDE = 4 };
+
+static const char turns[] =
+    "buffers: {x: {dtype: f32, shape: [4]}, kv: {state: true, dtype: f32, shape: [8, 4], init: -1}}\nstages:\n"
+    "  - {use: generate, frames: 40, out: x}\n"
+    "  - use: kernel\n    name: look\n    in: [x, kv]\n    out: [s]\n    grid: 1\n    block: 4\n    args: [x, kv, out]\n"
+    "    code: |\n"
+    "      extern \"C\" __global__ void look(const float *x, const float *kv, float *s)\n      {\n"
+    "          int i = threadIdx.x;\n          float t = x[i];\n"
+    "          for (int k = 0; k < 8; k++)\n              t = t * 0.5f + kv[k * 4 + i];\n          s[i] = t;\n      }\n"
+    /* Writes one row, and leaves the others as they are. */
+    "  - use: kernel\n    name: put\n    in: [s]\n    out: [kv]\n    grid: 1\n    block: 4\n    args: [in, frame, out]\n"
+    "    code: |\n"
+    "      extern \"C\" __global__ void put(const float *s, const gp_frame_info *f, float *kv)\n      {\n"
+    "          kv[(f->index % 8) * 4 + threadIdx.x] = s[threadIdx.x] * 0.125f;\n      }\n"
+    "  - {use: expr, in: {k: kv}, out: y, expr: k + 1}\n"
+    "  - use: kernel\n    name: fade\n    in: [s, kv]\n    out: [kv, z]\n    grid: 1\n    block: 4\n    args: [s, kv, z]\n"
+    "    code: |\n"
+    "      extern \"C\" __global__ void fade(const float *s, float *kv, float *z)\n      {\n"
+    "          int i = threadIdx.x;\n          for (int k = 0; k < 8; k++)\n              kv[k * 4 + i] *= 0.75f;\n"
+    "          z[i] = s[i];\n      }\n"
+    "  - {use: write, in: y, path: y.raw, durable: none}\n  - {use: write, in: z, path: z.raw, durable: none}\n";
+
+TEST_THIN(take_turns, 2 * KNOBS, 1)
+{
+    const char *dir = pipe_dir();
+    size_t n, m;
+    pipe_result r = cases_run(dir, turns, _i % KNOBS);
+    pipe_no_errors(&r, turns);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    OWNED float *y = (float *)pipe_read(dir, "y.raw", &n);
+    OWNED float *z = (float *)pipe_read(dir, "z.raw", &m);
+    ck_assert(n == sizeof(float) * FRAMES * ROWS * WIDE && m == sizeof(float) * FRAMES * WIDE);
+    float kv[ROWS][WIDE];
+    for (int i = 0; i < ROWS * WIDE; i++)
+        kv[i / WIDE][i % WIDE] = -1;
+    for (int f = 0; f < FRAMES; f++)
+        for (int i = 0; i < WIDE; i++) {
+            float t = (float)(f * WIDE + i);
+            for (int k = 0; k < ROWS; k++)
+                t = t * 0.5f + kv[k][i];
+            kv[f % ROWS][i] = t * 0.125f;
+            ck_assert_msg(z[f * WIDE + i] == t, "frame %d with %s", f, cases_knobs[_i % KNOBS]);
+            for (int k = 0; k < ROWS; k++) {
+                ck_assert_msg(y[(f * ROWS + k) * WIDE + i] == kv[k][i] + 1, "frame %d, row %d", f, k);
+                kv[k][i] *= 0.75f;
+            }
+        }
+}
+
+/* ---- what it begins with ----------------------------------------------- */
+
+static float index_of(int64_t i)
+{
+    return (float)i * 0.25f;
+}
+
+TEST_THIN(begins_with, 3, 1)
+{
+    static const char *const says[] = { "dtype: f32, shape: [6]", "like: x, init: \"base / 4.0\"", "init: start.npy" };
+    const char *dir = pipe_dir();
+    size_t n;
+    pipe_npy(dir, "start.npy", 6, 0, index_of);
+    char *yaml = format("vars: {base: 6}\nbuffers: {x: {dtype: f32, shape: [6]}, s: {state: true, %s}}\nstages:\n"
+                        "  - {use: generate, pattern: constant, value: 2, frames: 3, out: x}\n"
+                        "  - {use: expr, in: {x: x, s: s}, out: y, expr: 10 * s + 0 * x}\n"
+                        "  - {use: expr, in: {x: x, s: s}, out: s, expr: s * x}\n  - {use: write, in: y, path: out.raw}\n", says[_i]);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
+    ck_assert_uint_eq(n, 18 * sizeof *out);
+    for (int i = 0; i < 18; i++) {
+        float first = _i == 0 ? 0 : _i == 1 ? 1.5f : index_of(i % 6);
+        ck_assert_msg(out[i] == 10 * first * (float)(1 << i / 6), "element %d is %g", i, (double)out[i]);
+    }
+}
+
+/* ---- what is kept of it ------------------------------------------------- */
+
+/* A run begins with what the one before saved; one that fails leaves that as it is. */
+TEST(saved)
+{
+    const char *dir = pipe_dir();
+    size_t n;
+    float sum[4] = { 0 };
+    pipe_text(dir, "fail.lua", "function process(f, x, y)\n  if f.index == 5 then error('no') end\n  y:copy(x)\nend\n");
+    for (int run = 0; run < 4; run++) {
+        char *yaml = format("buffers: {x: {dtype: f32, shape: [4]}, s: {state: true, dtype: f32, shape: [4], init: %s, save: out/s.npy}, "
+                            "y: {like: x}}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+                            "  - {use: expr, in: [x, s], out: s, expr: s + x}\n  - {use: expr, in: [x, s], out: y, expr: s - x}\n"
+                            "%s  - {use: discard}\n", run ? "out/s.npy" : "0",
+                            run == 2 ? "  - {use: lua, script: fail.lua}\n" : "");
+        pipe_result r = cases_run(dir, yaml, run);
+        ck_assert_msg(r.outcome == (run == 2 ? GP_ERROR : GP_DONE), "run %d: %s", run, pipe_said(&r.errs));
+        for (int i = 0; i < 36 && run != 2; i++)
+            sum[i % 4] += (float)i;
+        OWNED char *file = pipe_read(dir, "out/s.npy", &n);
+        ck_assert(file && n > sizeof sum);
+        ck_assert_msg(!memcmp(file + n - sizeof sum, sum, sizeof sum), "run %d", run);
+    }
+}
+
+/* ---- frames that are not whole ------------------------------------------ */
+
+/* The second of three frames has one row of two: the state is whole all the same. A frame that a script drops makes the
+ * state what it was at first, or leaves it as it is. */
+TEST_THIN(not_whole, 4 * (KNOBS - 1), 1)
+{
+    static const float in[] = { 1, 2, 3, 7, 8, 9, 4, 5, 6 };
+    const char *dir = pipe_dir();
+    bool drops = _i % 2, splices = _i / 2 % 2;
+    size_t n;
+    pipe_file(dir, "in-a.raw", in, sizeof in);
+    pipe_file(dir, "in-b.raw", in, sizeof *in * 6);
+    pipe_text(dir, "lose.lua", "function process(f, x, y)\n  if f.index == 1 then return 'drop' end\n  y:copy(x)\nend\n");
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [2, 3]}, s: {state: true, dtype: f32, shape: [2, 3], on_hole: %s}, "
+                        "o: {dtype: f32, shape: [2, 3]}}\nstages:\n  - {use: read, path: \"in-*.raw\", out: x}\n"
+                        "%s  - use: kernel\n    name: sum\n    in: [k, s]\n    out: [s, o]\n    args: [k, s, o, {i32: k.size}]\n"
+                        "    grid: 1\n    block: 6\n    code: |\n"
+                        "      extern \"C\" __global__ void sum(const float *x, float *s, float *o, int n)\n      {\n"
+                        "          int i = threadIdx.x;\n          s[i] += i < n ? x[i] : 100;\n"
+                        "          if (i < n)\n              o[i] = s[i];\n      }\n"
+                        "  - {use: write, in: o, path: out.raw, durable: none}\n",
+                        cases_knobs[(_i / 4 + CASES_PERSISTENT + 1) % KNOBS], splices ? "splice" : "reset",
+                        drops ? "  - {use: lua, script: lose.lua, in: x, out: k}\n" : "  - {use: scale, a: 1, b: 0, in: x, out: k}\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i & 1 });
+    pipe_no_errors(&r, yaml);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
+    float s[6] = { 0 };
+    size_t at = 0;
+    for (int f = 0; f < 3; f++) {
+        const float *x = f == 1 ? in + 6 : in;
+        int rows = f == 1 ? 3 : 6;
+        if (f == 1 && drops) {
+            for (int i = 0; i < 6 && !splices; i++)
+                s[i] = 0;
+            continue;
+        }
+        for (int i = 0; i < 6; i++)
+            s[i] += i < rows ? x[i] : 100;
+        for (int i = 0; i < rows; i++, at++)
+            ck_assert_msg(at < n / sizeof *out && out[at] == s[i], "element %d of frame %d of\n%s", i, f, yaml);
+    }
+    ck_assert_uint_eq(n, at * sizeof *out);
+}
+
+CASES_SUITE(state, NULL, NULL, 0, cases_every(5, 2, 2))
