@@ -529,7 +529,9 @@ cp tests/ref/mm_w_f4.npy "$tmp/readme/weights.npy"
 cp tests/ref/mm_bias_f4.npy "$tmp/readme/bias.npy"
 cp examples/digits/digits.{npy,onnx} "$tmp/readme/"
 awk -v dir="$tmp/readme/" '
-    /^```yaml/ {name = FILENAME; sub(/.*\//, "", name); file = dir "block-" name "-" FNR ".yaml"; next}
+    /^```yaml/ {name = FILENAME; sub(/.*\//, "", name); file = dir "block-" name "-" FNR ".yaml"; first = 1; next}
+    first && /^# [a-z]+\.yaml$/ {file = dir $2}          # a block that others include
+    {first = 0}
     /^```(lua|cuda)/ {named = 1; next}
     /^```/ {file = ""}
     named {file = dir $2; named = 0}

@@ -11,7 +11,7 @@
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
     "window", "loop", "fills", "peers", "priority", "managed",
-    "ranks", "slots",
+    "ranks", "slots", "reuse",
 };
 
 enum { GOLDEN = sizeof golden / sizeof *golden };

@@ -2,6 +2,7 @@
 #include "compile/ir.h"
 #include "pipe.h"
 
+#define MADE "is of a stage or buffer that 'include' or 'repeat' makes"
 #define STAGES "stages:\n  - {use: generate}\n"
 
 static const struct { const char *what, *before, *set, *after, *error; } cases[] = {
@@ -67,6 +68,25 @@ static const struct { const char *what, *before, *set, *after, *error; } cases[]
       "vars: {s: &s {workers: 1}}\nstages:\n  - {<<: *s, use: generate, workers: 2}\n", NULL },
     { "a list", "depth: [3]\n" STAGES, "depth=8", NULL, "cannot be set here" },
     { "a stage that is none", STAGES, "stages.x.workers=8", NULL, "no stage 'x'" },
+
+    /* what has no line of its own */
+    { "one copy", "stages:\n  - {use: lua, repeat: {over: {i: 2}}}\n", "stages.lua.0.workers=2", NULL, MADE },
+    { "all copies", "stages:\n  - {use: lua, repeat: {over: {i: 2}}}\n", "stages.lua.workers=2",
+      "stages:\n  - {use: lua, repeat: {over: {i: 2}}, workers: 2}\n", NULL },
+    { "a stage of a file", "stages:\n  - {include: a.yaml}\n", "stages.a.lua.workers=2", NULL, MADE },
+    { "a variable of a file", "stages:\n  - {include: a.yaml}\n", "stages.a.vars.gain=2",
+      "stages:\n  - {include: a.yaml, vars: {gain: 2}}\n", NULL },
+    { "a variable of one copy", "stages:\n  - {include: a.yaml, repeat: {over: {i: 2}}}\n", "vars.a.0.gain=2", NULL, MADE },
+    { "a buffer of a file", "stages:\n  - {include: a.yaml}\n", "buffers.a.x.depth=2", NULL, MADE },
+    { "a buffer beside", STAGES "  - {include: a.yaml}\n", "buffers.generate.depth=2",
+      "buffers: {generate: {depth: 2}}\n" STAGES "  - {include: a.yaml}\n", NULL },
+    { "a stage of a branch", "stages:\n  - {name: a, stages: [{use: lua}], repeat: {over: {i: 2}}}\n",
+      "stages.a.1.lua.workers=2", NULL, MADE },
+    { "... in all copies", "stages:\n  - {name: a, stages: [{use: lua}], repeat: {over: {i: 2}}}\n",
+      "stages.a.stages.lua.workers=2",
+      "stages:\n  - {name: a, stages: [{use: lua, workers: 2}], repeat: {over: {i: 2}}}\n", NULL },
+    { "a var with a type", "vars: {n: {type: integer, default: 3}}\n" STAGES, "vars.n=4",
+      "vars: {n: {type: integer, default: 4}}\n" STAGES, NULL },
 };
 
 TEST_EACH(changes_one_place, cases)

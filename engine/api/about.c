@@ -3,6 +3,7 @@
 #include "api/forms.h"
 #include "base/c_locale.h"
 #include "device/machine.h"
+#include "compile/inside.h"
 #include "compile/plan.h"
 #include "run/pipeline.h"
 
@@ -123,6 +124,14 @@ int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max)
     return n;
 }
 
+uint64_t gp_pipeline_included(const gp_pipeline *p)
+{
+    uint64_t sum = 0;
+    for (const gp_inside *in = p->spec->insides; in; in = in->next)
+        sum += in->text ? gp_text_hash(in->text) : 0;
+    return sum;
+}
+
 /* ---- lint -------------------------------------------------------------- */
 
 void gp_pipeline_lint(const gp_pipeline *p, const gp_machine *machine, gp_errs *errs)
@@ -136,6 +145,7 @@ void gp_pipeline_lint(const gp_pipeline *p, const gp_machine *machine, gp_errs *
     if (here && !here->ndevices)
         gp_machine_fixed(here, 1);
     gp_lint(p->plan, p->spec, machine ? machine : here, p->text, p->len, errs);
+    gp_spec_places(p->spec, errs);
     gp_machine_destroy(here);
 }
 

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/c_locale.h"
 #include "base/filetable.h"
+#include "base/table.h"
+#include "compile/inside.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
 
@@ -47,15 +49,12 @@ static bool passes(gp_pipeline *p, gp_machine *m, const char *text, size_t len, 
     gp_arena *a = &p->arena;
     gp_probe *probe = p->probe = GP_NEW(a, gp_probe, 1);
     gp_plan *plan;
-    bool ok = true;
     *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .read = gp_probe_read, .size = gp_probe_size_of,
                          .lenient = config->lenient, .most = config->lenient || config->bounded ? CHECKED : 0 };
     p->text = gp_strndup(a, text, len), p->len = len;
     if (!(p->spec = gp_parse(a, text, len, file, errs)))
         return false;
-    for (int i = 0; i < config->nset; i++)
-        ok &= gp_spec_set(a, p->spec, config->set[i], config->registry, errs);
-    if (!ok)
+    if (!gp_expand(a, p->spec, config->set, config->nset, config->registry, &config->env, probe, errs))
         return false;
     if (config->machine)
         *m = *config->machine;
@@ -69,14 +68,41 @@ static bool passes(gp_pipeline *p, gp_machine *m, const char *text, size_t len, 
         && gp_verify(p->plan, m, errs) && gp_endpoints_make(p);
 }
 
-void gp_errs_free_places(gp_errs *errs, int from, const char *file, const gp_config *config)
+/* A name that stays: of a file that is included, whose errors outlive the pipeline. There are as many as files. */
+static const char *kept(const char *file)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static gp_table names;
+    pthread_mutex_lock(&lock);
+    gp_entry *e = gp_table_find(&names, file);
+    char *own = e ? NULL : strdup(file);
+    if (own && !(e = gp_table_put(&names, own, 0)))
+        free(own);
+    const char *name = e ? e->name : NULL;
+    pthread_mutex_unlock(&lock);
+    return name;
+}
+
+/* Is it the name of a file that the spec includes? */
+static bool is_included(const gp_spec *spec, const char *file)
+{
+    for (const gp_inside *in = spec ? spec->insides : NULL; in; in = in->next)
+        if (in->path == file || in->file == file)
+            return true;
+    return false;
+}
+
+void gp_errs_free_places(gp_errs *errs, int from, const char *file, const gp_spec *spec, const gp_config *config)
 {
     for (int i = from; i < errs->n; i++) {
         gp_err *e = &errs->e[i];
         bool lasting = !e->at.file || e->at.file == file;
         for (int k = 0; k < config->nset; k++)
             lasting |= e->at.file == config->set[k];
-        if (lasting)
+        const char *name = !lasting && is_included(spec, e->at.file) ? kept(e->at.file) : NULL;
+        if (name)
+            e->at.file = name;
+        if (lasting || name)
             continue;
         gp_errs one = { .n = 0 };      /* gp_fail keeps both ends of a long message */
         gp_fail_(&one, e->code, (gp_loc){ .file = file }, e->c_file, e->c_line, "%.200s:%d: %s",
@@ -125,11 +151,13 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
     pthread_mutex_init(&p->taps.lock, NULL);
     gp_cond_init(&p->taps.changed);
     p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (p->stop_fd < 0)
-        gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", gp_strerror(errno));
-    else if (guarded_passes(p, text, len, file, config, errs))
+    bool ok = p->stop_fd >= 0 || gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", gp_strerror(errno));
+    ok = ok && guarded_passes(p, text, len, file, config, errs);
+    if (p->spec)
+        gp_spec_places(p->spec, errs);
+    if (ok)
         return p;
-    gp_errs_free_places(errs, before, file, config);
+    gp_errs_free_places(errs, before, file, p->spec, config);
     gp_pipeline_destroy(p);
     return NULL;
 }

@@ -278,7 +278,7 @@ static bool run(trial *t, const gp_registry *r, const char *text, size_t len, gp
         gp_errs_add(errs, &t->errs);
         ok = (outcome == GP_DONE || outcome == GP_DRAINED) && !t->errs.failed;
     }
-    gp_errs_free_places(errs, before, file, &config);
+    gp_errs_free_places(errs, before, file, NULL, &config);
     gp_pipeline_destroy(t->pipeline);
     return ok;
 }

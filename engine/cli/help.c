@@ -7,7 +7,7 @@
 #include "draw/dump.h"
 
 static const char *const topics[] = {
-    "yaml", "files", "network", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "plugins", "embed", "retune", "devices",
+    "yaml", "reuse", "files", "network", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "plugins", "embed", "retune", "devices",
     "ranks", "report", "looking", "python", "editor", "service", "exit", "limits", "words", NULL
 };
 

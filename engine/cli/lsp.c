@@ -195,8 +195,12 @@ static int put_diagnostic(gp_json *j, const gp_doc *d, const gp_errs *errs, int 
     const gp_err *e = &errs->e[i];
     bool here = !e->at.file || !strcmp(e->at.file, d->path);
     char text[8 * sizeof e->msg];
-    size_t len, at = gp_lsp_place(d, here ? e->at : (gp_loc){ 0 }, &len);
+    gp_loc of = here ? e->at : (gp_loc){ 0 };
     int n = 1;
+    for (int k = i + 1; !of.line && k < errs->n && errs->e[k].code == GP_E_NOTE; k++)      /* where it is included */
+        if (errs->e[k].at.file && !strcmp(errs->e[k].at.file, d->path))
+            of = errs->e[k].at;
+    size_t len, at = gp_lsp_place(d, of, &len);
     size_t used = here ? 0 : (size_t)snprintf(text, sizeof text, "%.200s:%d:%d: ", e->at.file, e->at.line, e->at.col);
     used += (size_t)snprintf(text + used, sizeof text - used, "%s", e->msg);
     for (; i + n < errs->n && errs->e[i + n].code == GP_E_NOTE; n++)
@@ -335,7 +339,9 @@ static gp_doc *named(gp_lsp *l, json_t *params)
 static bool did_save(gp_lsp *l, json_t *params, gp_json *j)
 {
     gp_doc *d = named(l, params);
-    return d && (d->changed = true);
+    for (gp_doc *other = l->docs; d && other; other = other->next)     /* which may include it */
+        other->changed = true;
+    return d;
 }
 
 static bool did_close(gp_lsp *l, json_t *params, gp_json *j)

@@ -87,13 +87,24 @@ static bool find_near(const gp_lsp *l, gp_arena *a, place *p, const gp_doc *d, s
     return find_place(l, a, p, d->text, d->len, at) || (at && find_place(l, a, p, d->text, d->len, at - 1));
 }
 
+/* Has the stage of a place stages of its own? */
+static bool is_branch(const place *p)
+{
+    for (int i = 0; i < p->w.nboxes; i++)
+        if (p->w.box[i].parent == p->box && is_under(p, i, "stages"))
+            return true;
+    return false;
+}
+
 /* Row i of the keys that the map of a place may have; *rank: 0 for what must be there, 1 of the kind, 2 others. */
 static const gp_opt *row_at(const place *p, int i, int *rank)
 {
     bool of_stage = p->box > 0 && p->stage == p->box;
     bool item = box_at(p, p->box)->list && is_under(p, p->box, "stages");
     const gp_opt *own = of_stage && p->kind ? p->kind->opts : NULL;
-    const gp_opt *rows = of_stage || item ? gp_stage_keys : is_buffer(p, p->box) ? gp_buffer_keys
+    bool file = of_stage && gp_where_get(&p->w, p->box, "include").len;
+    bool branch = of_stage && !gp_where_get(&p->w, p->box, "use").len && is_branch(p);
+    const gp_opt *rows = file ? gp_include_keys : branch ? gp_branch_keys : of_stage || item ? gp_stage_keys : is_buffer(p, p->box) ? gp_buffer_keys
         : is_top(p, p->box) ? gp_top_keys : NULL;
     for (*rank = 1; own && own->name; own++)
         if (!i--)

@@ -289,7 +289,8 @@ static void vote(edit *e, gp_vote vote, const char *words)
 {
     const gp_loaded *l = &e->x.l;
     e->voted = true;
-    e->all = gp_votes_cast(e->args.ranks, vote, e->files, l->text, l->len, words, e->pause_ms, e->told_ms);
+    e->all = gp_votes_cast(e->args.ranks, vote, e->files, l->text, l->len,
+                            l->pipeline ? gp_pipeline_included(l->pipeline) : 0, words, e->pause_ms, e->told_ms);
 }
 
 bool gp_retuner_pause(void *arg)

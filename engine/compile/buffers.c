@@ -36,7 +36,7 @@ const char *gp_near_buffer(const gp_resolving *r, gp_near *near)
 
 bool gp_check_label(gp_resolving *r, const char *what, const char *name, gp_loc at)
 {
-    return gp_is_label(name)
+    return gp_is_label(name) || (r->spec->expanded && !r->body)        /* which checks them */
         || AT(r, at, "'%.60s' is not a valid name for a %s; use letters, digits, _ and -", name,
               what);
 }
@@ -156,6 +156,31 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
     if (!gp_node_get(map, "carry") && (n = gp_node_get(map, "like")) && b->b.said.dtype && b->b.said.ndim)
         AT(r, n->at, "'like' has no effect: dtype and shape of buffer '%s' are both given",
            b->b.name);
+}
+
+const char *gp_type_expected(gp_resolving *r, const gp_node *decl, const gp_type *is)
+{
+    const gp_node *dtype = gp_node_get(decl, "dtype"), *shape = gp_node_get(decl, "shape");
+    const char *text = "";
+    int axes = !shape ? is->ndim : shape->kind == GP_LIST ? shape->n : 1;
+    bool same = axes == is->ndim;
+    r->read.stage = NULL, r->read.key = "dtype";
+    gp_dtype want = dtype ? gp_read_dtype(&r->read, dtype) : is->dtype;
+    same &= want == is->dtype;
+    r->read.key = "shape";
+    for (int k = 0; shape && k < axes; k++) {
+        const gp_node *dim = shape->kind == GP_LIST ? shape->item[k] : shape, *bound = bound_of(r, dim);
+        int64_t most = 0;
+        bool any = dim->kind == GP_SCALAR && !strcmp(dim->text, "any");
+        if (!any && !gp_read_int(&r->read, bound, 1, GP_BYTES_MAX, &most))
+            return NULL;
+        int64_t n = k < is->ndim ? is->dim[k] : 0;
+        same &= any || (bound == dim ? n == most : n <= most);
+        text = gp_format(r->arena, "%s%s%s%s", text, k ? ", " : " [", bound == dim ? "" : "<=",
+                         any ? "any" : gp_format(r->arena, "%lld", (long long)most));
+    }
+    return same || !want ? NULL : gp_format(r->arena, "%s%s%s", dtype ? gp_dtype_name(want) : "any type", text, shape ? "]"
+                                            : "");
 }
 
 void gp_read_buffers(gp_resolving *r, const gp_node *buffers)

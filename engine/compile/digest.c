@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include "compile/inside.h"
 #include "compile/resolve.h"
 
 /* Keys that a simulation takes account of by itself, or with which frames cost the same. */
@@ -66,7 +67,8 @@ static void find_names(vars *v, const gp_node *n, places *to)
             len++;
         if (len && len < sizeof name) {
             *(char *)mempcpy(name, p, len) = 0;
-            int i = gp_table_index(&v->index, name);
+            const char *full = gp_inside_name(n->inside, name);
+            int i = full ? gp_table_index(&v->index, full) : -1;
             if (i >= 0)
                 *GP_PUSH(v->a, to->at, to->n, to->cap) = i;
         }

@@ -24,10 +24,14 @@ char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, 
     int n = 0;
     if (!want)
         return NULL;
+    if (gp_set_is_late(a, want, assignment, registry))
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "'%.100s' is of a stage or buffer that 'include' or "
+                               "'repeat' makes, for which this file has no place: give the run --set, or make it a variable "
+                               "of what is included or repeated, by hand", assignment));
     const gp_node *before = want->root;
+    const char **word = gp_set_words(a, want, assignment, &n);
     if (!gp_spec_set(a, want, assignment, registry, errs))
         return NULL;
-    const char **word = gp_set_words(a, assignment, &n);
     gp_number_stages(a, before, word, n);
     char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);

@@ -93,10 +93,26 @@ typedef struct gp_probe {
 
 /* ---- 1. spec (parse.c, set.c) ---------------------------------------- */
 
+/* A var whose value has to be of a type; a buffer that has to be of one (see expand.c). */
+typedef struct gp_typed { const char *name, *full; const gp_node *type; } gp_typed;
+typedef struct gp_expected {
+    const char *local, *buffer;        /* as the file calls it, and its name in the whole */
+    const void *of;
+    const gp_node *decl;
+    const char *file;
+    bool in;                   /* an input of the file; else an output */
+    gp_loc at;
+} gp_expected;
+
+typedef struct gp_inside gp_inside;
 typedef struct gp_spec {
     gp_node *root;             /* always a map */
     const char *file;          /* as given, for messages */
     const char *dir;           /* its folder: relative paths start here */
+    bool expanded;             /* it has stages of included files or copies, which have a point in their names */
+    const gp_inside *insides;  /* all that nodes stand in */
+    gp_typed *typed; int ntyped, typed_cap;
+    gp_expected *expected; int nexpected, expected_cap;
 } gp_spec;
 
 /* ---- 2. graph (resolve.c and what it calls) -------------------------- */
@@ -527,6 +543,19 @@ static inline uint64_t gp_lane_slot(gp_place p, uint64_t f, int depth)
 
 /* parse.c: NULL after errors. */
 gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp_errs *);
+/* The folder of a file: what is before its last slash. */
+const char *gp_folder_of(gp_arena *, const char *file);
+/* expand.c: applies all settings; then `stages` has those of included files and of `repeat`, too. False after errors. */
+bool gp_expand(gp_arena *, gp_spec *, const char *const *set, int nset, const gp_registry *, const gp_env *, gp_probe *,
+               gp_errs *);
+/* Is it no stage, but an include, a branch, or a stage with copies? */
+bool gp_is_reused(const gp_node *stage);
+/* inside.c: errors in included files get the name of the file as others have it, and where it is included as a note. */
+void gp_spec_places(const gp_spec *, gp_errs *);
+/* ... The place in the pipeline's own file, where what is there is included. */
+gp_loc gp_spec_place(const gp_spec *, gp_loc at);
+/* set.c: is what it sets there only once the spec is expanded? */
+bool gp_set_is_late(gp_arena *, const gp_spec *, const char *assignment, const gp_registry *);
 /* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
  * line 0 of a file whose name is `assignment` itself, the same pointer. */
 bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registry *, gp_errs *);
@@ -537,8 +566,8 @@ char *gp_spec_edit(gp_arena *, const char *text, size_t len, const char *file, c
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
-/* set.c: the path of "a.b=value", its parts. */
-const char **gp_set_words(gp_arena *, const char *assignment, int *n);
+/* set.c: the path of "a.b=value" in that spec, its parts, of which names of stages and buffers are one each. */
+const char **gp_set_words(gp_arena *, const gp_spec *, const char *assignment, int *n);
 /* In a path from `root` on, names of stages become their numbers. */
 void gp_number_stages(gp_arena *, const gp_node *root, const char **word, int nwords);
 /* set.c: the name of the i-th buffer that stage `name` makes when it says no `out`;

@@ -34,8 +34,47 @@ const gp_opt gp_top_keys[] = {
     { KEY("vars", NODE), .help = "names of values for expressions and ${}; null: has to be given, with --set" },
     { KEY("buffers", NODE), .help = "types and depths of buffers, constants; what is not said is inferred" },
     { KEY("stages", NODE), .required = true, .help = "what is done to frames, in order" },
+    { KEY("inputs", NODE), .help = "of a file that others include: names of the buffers that they give it, also with types" },
+    { KEY("outputs", NODE), .help = "of a file that others include: names of the buffers that it gives them, also with types" },
     { 0 }
 };
+
+#define REPEAT { KEY("repeat", NODE), .help = "a copy for each value: {over: {i: [a, b]}}, {over: {i: 8}} for 0 to 7" }
+
+const gp_opt gp_include_keys[] = {
+    { KEY("include", PATH), .required = true, .help = "a file with stages, which are named NAME.STAGE here" },
+    { KEY("name", TEXT), .help = "default: the file's, without its ending" },
+    { KEY("in", NODE), .help = "the buffers that are its inputs; default: of one, the output of the stage before" },
+    { KEY("out", NODE), .help = "names for its outputs; default: of one NAME, of several NAME.OUTPUT" },
+    { KEY("vars", NODE), .help = "values for its variables" },
+    REPEAT,
+    { 0 }
+};
+
+const gp_opt gp_branch_keys[] = {
+    { KEY("stages", NODE), .required = true, .help = "stages, which are named NAME.STAGE outside" },
+    { KEY("name", TEXT), .help = "default: branch" },
+    { KEY("in", TEXT), .help = "the buffer that its first stage reads; default: the output of the stage before" },
+    { KEY("buffers", NODE), .help = "types and depths of its buffers, constants" },
+    REPEAT,
+    { 0 }
+};
+
+const gp_opt gp_var_keys[] = {
+    { KEY("type", ENUM), .choices = gp_var_types, .help = "what its value must be" },
+    { KEY("default", TEXT), .help = "its value, if none is given" },
+    { KEY("help", TEXT), .help = "what it is for" },
+    { 0 }
+};
+
+const char gp_var_types[] = "integer|number|bool|text|path|time|dtype";
+
+gp_opt_type gp_var_type(int word)
+{
+    static const gp_opt_type type[] = { GP_OPT_INT, GP_OPT_FLOAT, GP_OPT_BOOL, GP_OPT_TEXT, GP_OPT_PATH, GP_OPT_TIME,
+                                        GP_OPT_DTYPE };
+    return type[word];
+}
 
 const gp_opt gp_stage_keys[] = {
     { KEY("name", TEXT), .help = "default: its kind" },
@@ -57,6 +96,7 @@ const gp_opt gp_stage_keys[] = {
     { KEY("window", NODE), .help = "{PORT: 8}: the input is each frame together with those before it" },
     { KEY("shard", ENUM), .def = "auto", .choices = "auto|none",
       .help = "of a source, in a run of several ranks: each makes a share of its frames (auto), or all of them (none)" },
+    REPEAT,
     { 0 }
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "compile/firing.h"
+#include "compile/inside.h"
 #include "compile/loop.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"
@@ -22,6 +23,7 @@ typedef struct linting {
     const char *text; size_t len;
     gp_errs *errs;
     gp_arena arena;
+    const gp_inside *insides;
     const struct lint *lint;   /* the one at work, and where its warnings start */
     int first;
 } linting;
@@ -39,7 +41,11 @@ static bool silenced(const linting *l, gp_loc at)
 {
     static const char mark[] = "# nolint:";
     int n;
-    const char *s = gp_text_line(l->text, l->len, at.line, &n);     /* --set: there is none */
+    const gp_inside *in = l->insides;
+    while (in && in->file != at.file)
+        in = in->next;
+    const char *s = in && in->text ? gp_text_line(in->text, in->len, at.line, &n)
+                                   : gp_text_line(l->text, l->len, at.line, &n);      /* --set: there is none */
     const char *p = s ? memmem(s, (size_t)n, mark, sizeof mark - 1) : NULL;
     const char *end = p ? s + n : NULL;
     size_t word = 0, len = strlen(l->lint->name);
@@ -614,7 +620,7 @@ bool gp_lint_of_machine(const gp_plan *p)
 void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const char *text,
              size_t len, gp_errs *errs)
 {
-    linting l = { .p = p, .g = p->graph, .root = spec->root, .m = m, .text = text, .len = len,
+    linting l = { .p = p, .g = p->graph, .root = spec->root, .insides = spec->insides, .m = m, .text = text, .len = len,
                   .errs = errs };
     GP_IF_OOM(&l.arena) {                 /* it fails nothing */
         gp_arena_free(&l.arena);

@@ -10,20 +10,25 @@
 #include "base/num.h"
 #include "base/yaml.h"
 #include "compile/expr.h"
+#include "compile/inside.h"
 #include "compile/resolve.h"
 
 /* ---- the scope of expressions ---------------------------------------- */
 
-const gp_var *gp_var_find(const gp_vars *vars, const char *name)
+const gp_var *gp_var_find(const gp_vars *vars, const gp_inside *in, const char *name)
 {
-    int i = gp_table_index(&vars->index, name);
+    const char *own, *full = vars->map ? gp_inside_name(in, name) : name;
+    for (int k = 0; !full && k < GP_OWN_VARS; k++)
+        if (gp_own_var(NULL, k, &own), !strcmp(own, name))
+            full = name;
+    int i = full ? gp_table_index(&vars->index, full) : -1;
     return i < 0 ? NULL : &vars->v[i];
 }
 
 static bool lookup_var(const gp_scope *s, const char *name, gp_num *out)
 {
     gp_lookup *l = (gp_lookup *)s->arg;
-    const gp_var *v = gp_var_find(l->vars, name);
+    const gp_var *v = gp_var_find(l->vars, l->inside, name);
     if (v && v->number)
         *out = v->num;
     else if (v)
@@ -55,6 +60,7 @@ static bool lookup_port(const gp_scope *s, const char *port, int k, gp_num *out)
 static void lookup_each(const gp_scope *s, gp_near *near)
 {
     const gp_lookup *l = s->arg;
+    gp_inside_near(l->inside, near);
     for (int i = 0; i < l->vars->n; i++)
         if (l->vars->v[i].number)
             gp_near_try(near, l->vars->v[i].name);
@@ -89,6 +95,7 @@ static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int 
 
 bool gp_eval_with(gp_lookup *l, const gp_node *node, gp_num *out, gp_errs *errs)
 {
+    l->inside = node->inside;
     gp_scope scope = lookup_scope(l);
     int n = errs->n, failed = errs->failed;
     return gp_eval(node, &scope, out, errs) || explain(l, node, errs, n, failed);
@@ -146,7 +153,7 @@ bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64
 
 bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns)
 {
-    gp_lookup l = { .vars = r->vars };
+    gp_lookup l = { .vars = r->vars, .inside = n->inside };
     gp_scope scope = lookup_scope(&l);
     int before = r->errs->n, failed = r->errs->failed;
     if (n->kind != GP_SCALAR)
@@ -156,11 +163,11 @@ bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns)
 }
 
 /* The text of a variable, where a name stands in place of a text; else one that is none of any choices. */
-static const char *text_of_variable(gp_reader *r, const char *name)
+static const char *text_of_variable(gp_reader *r, const gp_node *n)
 {
     gp_errs errs = { .n = 0 };
     const char *text = "";
-    const gp_var *v = gp_var_find(r->vars, name);
+    const gp_var *v = gp_var_find(r->vars, n->inside, n->text);
     return v && v->node && v->node->kind == GP_SCALAR
         && gp_interpolate(r->arena, v->node, r->vars->map, r->env, &text, &errs) ? text : "";
 }
@@ -212,7 +219,7 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
     if (text && strchr(text, '\n'))
         return GP_NULL(WRONG(r, n, "%s", "has a line break in it: write it in one line, or behind '>-', which leaves "
                              "none at its end"));
-    return text ? gp_path_from(r->arena, r->dir, text) : NULL;
+    return text ? gp_path_from(r->arena, gp_inside_dir(n, r->vars->map, r->dir), text) : NULL;
 }
 
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
@@ -229,7 +236,7 @@ int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
         gp_near_try(&near, word);
         list = gp_format(r->arena, "%s%s%s", list, *list ? ", " : "", word);
     }
-    const char *hint = variable_hint(r, s, gp_word_index(text_of_variable(r, s), choices) >= 0);
+    const char *hint = variable_hint(r, s, gp_word_index(text_of_variable(r, n), choices) >= 0);
     WRONG(r, n, "must be one of %s, not '%.80s'%s", list, s, *hint ? hint : gp_near_text(&near));
     return -1;
 }
@@ -240,7 +247,7 @@ bool gp_read_bool(gp_reader *r, const gp_node *n, bool *out)
     int is = s ? gp_bool_parse(s) : -1;
     if (s && is < 0)
         return WRONG(r, n, "must be true or false, not '%.80s'%s", s,
-                     variable_hint(r, s, gp_bool_parse(text_of_variable(r, s)) >= 0));
+                     variable_hint(r, s, gp_bool_parse(text_of_variable(r, n)) >= 0));
     *out = is == 1;
     return s != NULL;
 }
@@ -254,7 +261,7 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
     if (t)
         return t;
     char near[GP_DTYPE_HINT];
-    const char *hint = variable_hint(r, s, gp_dtype_parse(text_of_variable(r, s)));
+    const char *hint = variable_hint(r, s, gp_dtype_parse(text_of_variable(r, n)));
     WRONG(r, n, "must be a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
           *hint ? hint : gp_dtype_hint(s, near));
     return GP_NO_DTYPE;

@@ -3,6 +3,12 @@
 #include "base/yaml.h"
 #include "compile/ir.h"
 
+const char *gp_folder_of(gp_arena *a, const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return !slash ? "." : gp_strndup(a, file, slash == file ? 1 : (size_t)(slash - file));
+}
+
 gp_spec *gp_parse(gp_arena *a, const char *text, size_t len, const char *file, gp_errs *errs)
 {
     int before = errs->failed;
@@ -14,9 +20,8 @@ gp_spec *gp_parse(gp_arena *a, const char *text, size_t len, const char *file, g
                                "pipeline is a map with 'stages:'", !root ? "empty" : root->kind == GP_LIST ? "a list"
                                : "a single value"));
     gp_spec *spec = GP_NEW(a, gp_spec, 1);
-    const char *slash = strrchr(file, '/');
     spec->root = root;
     spec->file = file;
-    spec->dir = !slash ? "." : gp_strndup(a, file, slash == file ? 1 : (size_t)(slash - file));
+    spec->dir = gp_folder_of(a, file);
     return spec;
 }

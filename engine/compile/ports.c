@@ -178,9 +178,9 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         return;
     }
     if (!b) {
-        const char *file = strpbrk(c->buffer, "./") ? gp_format(r->arena, "; to read a file, declare a constant, "
+        const char *like = gp_near_buffer(r, &near), *file = !*like && strpbrk(c->buffer, "./") ? gp_format(r->arena, "; to read a file, declare a constant, "
                                         "buffers: {w: {const: %s}}, and write 'w' here", c->buffer) : NULL;
-        AT(r, c->at, "no stage makes a buffer '%s'%s", c->buffer, file ? file : gp_near_buffer(r, &near));
+        AT(r, c->at, "no stage makes a buffer '%s'%s", c->buffer, file ? file : like);
         return;
     }
     if (b->b.state)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/path.h"
 #include "compile/expr.h"
+#include "compile/inside.h"
 #include "compile/resolve.h"
 
 /* ---- names ----------------------------------------------------------- */
@@ -39,6 +40,7 @@ struct vars_now {
     bool deep;
     bool named;                /* set: the last evaluation that failed did so at a name */
     const gp_var *of;          /* set: the var of that name, see gp_var */
+    const gp_inside *inside;   /* of the value that is worked out */
 };
 
 static void work_out(struct vars_now *now, gp_var *v);
@@ -46,7 +48,7 @@ static void work_out(struct vars_now *now, gp_var *v);
 static bool var_now(const gp_scope *s, const char *name, gp_num *out)
 {
     struct vars_now *now = (struct vars_now *)s->arg;
-    gp_var *v = (gp_var *)gp_var_find(now->vars, name);
+    gp_var *v = (gp_var *)gp_var_find(now->vars, now->inside, name);
     if (v && v->state == GP_VAR_NEW)
         work_out(now, v);
     if (v && v->number) {
@@ -65,7 +67,8 @@ static void work_out(struct vars_now *now, gp_var *v)
         now->deep = true;
         return;
     }
-    now->depth++;
+    const gp_inside *was = now->inside;
+    now->depth++, now->inside = v->node->inside;
     v->state = GP_VAR_BUSY;
     now->named = false;
     v->number = !v->unset && gp_expr_keep(now->arena, v->node)
@@ -77,29 +80,28 @@ static void work_out(struct vars_now *now, gp_var *v)
         v->why = gp_strdup(now->arena, now->scratch->e[0].msg);
     now->scratch->n = 0;
     v->state = GP_VAR_DONE;
-    now->depth--;
+    now->depth--, now->inside = was;
 }
 
-static void read_vars(gp_resolving *r, const gp_node *map)
+void gp_vars_read(gp_arena *a, const gp_env *env, const gp_node *map, gp_vars *vars, gp_errs *errs)
 {
     static const gp_node none = { .kind = GP_MAP };
-    gp_vars *vars = &r->vars;
-    vars->index.arena = r->arena;
+    *vars = (gp_vars){ .index.arena = a };
     if (map && map->kind != GP_MAP && !gp_is_null(map)) {
-        AT(r, map->at, "'vars' must be a map, like {gain: 1.5}");
+        gp_fail(errs, GP_E_SPEC, map->at, "'vars' must be a map, like {gain: 1.5}");
         return;
     }
     if (!map || map->kind != GP_MAP)
         map = &none;
     vars->map = map;
-    vars->v = GP_NEW(r->arena, gp_var, map->n + GP_OWN_VARS);
+    vars->v = GP_NEW(a, gp_var, map->n + GP_OWN_VARS);
     for (int i = 0; i < map->n; i++) {
         const gp_node *key = map->key[i], *value = map->item[i];
-        if (!gp_is_name(key->text))
-            AT(r, key->at, "'%.60s' is not a valid name for a variable; use letters, digits and _",
+        if (!key->inside && !gp_is_name(key->text))        /* else expand.c made it */
+            gp_fail(errs, GP_E_SPEC, key->at, "'%.60s' is not a valid name for a variable; use letters, digits and _",
                key->text);
         else if (value->kind != GP_SCALAR)
-            AT(r, value->at, "'%s' is a %s; a variable has a single value", key->text,
+            gp_fail(errs, GP_E_SPEC, value->at, "'%s' is a %s; a variable has a single value", key->text,
                value->kind == GP_LIST ? "list, which an option itself may have" : "map");
         else
             gp_table_put(&vars->index, key->text, vars->n),
@@ -108,24 +110,43 @@ static void read_vars(gp_resolving *r, const gp_node *map)
     }
     for (int i = 0; i < GP_OWN_VARS; i++) {            /* a name that the file gives is the file's */
         const char *name;
-        int64_t value = gp_own_var(r->read.env, i, &name);
+        int64_t value = gp_own_var(env, i, &name);
         if (gp_table_index(&vars->index, name) < 0) {
             gp_table_put(&vars->index, name, vars->n);
             vars->v[vars->n++] = (gp_var){ .name = name, .number = true, .state = GP_VAR_DONE,
                                            .num = { .is_int = true, .i = value, .f = (double)value } };
         }
     }
-    struct vars_now now = { .arena = r->arena, .vars = vars,
-                            .scratch = GP_NEW(r->arena, gp_errs, 1) };
+    struct vars_now now = { .arena = a, .vars = vars,
+                            .scratch = GP_NEW(a, gp_errs, 1) };
     for (int i = 0; i < vars->n; i++)
         if (vars->v[i].state == GP_VAR_NEW)
             now.deep = false, work_out(&now, &vars->v[i]);
 }
 
+/* Of vars that say their type: is the value of it? */
+static bool check_typed(gp_resolving *r)
+{
+    int failed = r->errs->failed;
+    for (int i = 0; i < r->spec->ntyped; i++) {
+        const gp_typed *t = &r->spec->typed[i];
+        const gp_node *value = gp_node_get(r->vars.map, t->full);
+        union { int64_t i; double f; bool b; const char *s; gp_dtype d; } field;
+        r->read.stage = NULL, r->read.key = "type";
+        int type = gp_read_word(&r->read, t->type, gp_var_types);
+        if (type < 0 || !value || gp_is_null(value))
+            continue;
+        gp_opt o = { .name = t->name, .type = gp_var_type(type) };
+        r->read.key = t->name;
+        gp_opt_read(&r->read, &o, value, &field);
+    }
+    return r->errs->failed == failed;
+}
+
 /* For graph.scope: reads values that have been computed, writes nothing. */
 static bool var_later(const gp_scope *s, const char *name, gp_num *out)
 {
-    const gp_var *v = gp_var_find(s->arg, name);
+    const gp_var *v = gp_var_find(s->arg, NULL, name);
     if (v && v->number)
         *out = v->num;
     return v && v->number;
@@ -527,6 +548,21 @@ static void build(gp_resolving *r)
     gp_find_sources(r->arena, g);
 }
 
+/* Are the buffers that included files take and make of the types that those say? */
+static void check_expected(gp_resolving *r)
+{
+    for (int i = 0; i < r->spec->nexpected; i++) {
+        const gp_expected *e = &r->spec->expected[i];
+        const int of = gp_table_index(&r->buffer_index, e->buffer);
+        const gp_type *is = of < 0 || !r->buffer[of].known ? NULL : &r->buffer[of].b.type;
+        char text[128];
+        const char *want = is ? gp_type_expected(r, e->decl, is) : NULL;
+        if (want)
+            AT(r, e->at, e->in ? "'%s' takes %s at '%s', but '%s' is %s" : "'%s' says that it makes %s as '%s', but '%s' is %s",
+               e->file, want, e->local, e->buffer, gp_type_text(is, text));
+    }
+}
+
 /* The errors from `from` on in the order of the file, as a reader meets them. */
 static void sort_errors(gp_errs *errs, int from, const char *file)
 {
@@ -571,7 +607,11 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     r->graph = GP_NEW(a, gp_graph, 1);
     r->graph->rank = env ? env->rank : 0, r->graph->ranks = env && env->ranks > 1 ? env->ranks : 1;
     r->graph->scope = (gp_scope){ .var = var_later, .each = each_var, .arg = &r->vars };
-    read_vars(r, gp_node_get(spec->root, "vars"));
+    gp_vars_read(a, env, gp_node_get(spec->root, "vars"), &r->vars, errs);
+    if (!check_typed(r)) {       /* what follows from that is not said */
+        gp_spec_places(spec, errs);
+        return NULL;
+    }
     read_top(r);
     const gp_node *stages = gp_node_get(spec->root, "stages");
     if (!stages || (stages->kind == GP_LIST ? !stages->n : gp_is_null(stages))) {
@@ -582,6 +622,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         AT(r, stages->at, "'stages' must be a list, like [{use: read}, {use: gray}]");
     } else {
         resolve_stages(r, gp_node_get(spec->root, "buffers"), stages);
+        check_expected(r);
     }
     r->graph->device_name = gp_devices_text(r);
     if (errs->failed == failed) {
@@ -604,6 +645,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         if (errs->failed == failed && gp_shard(a, r->graph, errs))
             gp_share_cores(a, r->graph, machine);
     }
+    gp_spec_places(spec, errs);
     sort_errors(errs, before, spec->file);
     return errs->failed == failed ? r->graph : NULL;
 }

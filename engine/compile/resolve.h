@@ -67,7 +67,10 @@ typedef struct gp_vars {
     const gp_node *map;        /* NULL without vars */
 } gp_vars;
 
-const gp_var *gp_var_find(const gp_vars *vars, const char *name);      /* NULL: there is none */
+/* The var that a node in there (NULL: of the pipeline itself) calls so; NULL: there is none. */
+const gp_var *gp_var_find(const gp_vars *vars, const gp_inside *, const char *name);
+/* resolve.c: the values of vars. */
+void gp_vars_read(gp_arena *a, const gp_env *env, const gp_node *map, gp_vars *vars, gp_errs *errs);
 
 /* ---- readers --------------------------------------------------------- */
 
@@ -131,6 +134,7 @@ const char *gp_path_from(gp_arena *a, const char *dir, const char *text);
  * the last var that was asked for and is not a number. */
 typedef struct gp_lookup {
     const gp_vars *vars;
+    const gp_inside *inside;   /* of the node */
     const gp_var *bad;
     int nin, nout;
     const char *const *in_name, *const *out_name;
@@ -219,6 +223,8 @@ bool gp_resolve_body(gp_resolving *r, const gp_node *buffers, const gp_node *sta
 
 /* wire.c: fills buffer[] and stage[] from `buffers:` and `stages:`. */
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
+/* buffers.c: what {dtype, shape} asks for, of which an axis may be `any`, where `is` is something else; else NULL. */
+const char *gp_type_expected(gp_resolving *r, const gp_node *decl, const gp_type *is);
 /* shape.c: finds the sizes in b.said that are expressions of the shapes `in` of the inputs of its maker. */
 bool gp_buffer_type_declared(gp_resolving *r, const gp_rstage *st, const gp_type *in, gp_rbuf *b);
 /* Fills in what b.said leaves open from `t` and `varies`, of the buffer it is like. */

@@ -19,6 +19,14 @@ static const char *text_of(const gp_node *stage, const char *key)
     return n && n->kind == GP_SCALAR && n->len ? n->text : NULL;
 }
 
+/* What no kind names: a file that is included, a branch. */
+static const char *named_by(gp_arena *a, const gp_node *entry)
+{
+    const char *file = text_of(entry, "include"), *slash = file ? strrchr(file, '/') : NULL;
+    file = slash ? slash + 1 : file;
+    return file ? gp_strndup(a, file, strcspn(file, ".")) : gp_node_get(entry, "stages") ? "branch" : "stage";
+}
+
 void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
 {
     gp_table taken = { .arena = a }, count = { .arena = a };
@@ -29,7 +37,7 @@ void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
     for (int i = 0; i < n; i++) {
         if (names[i])
             continue;
-        const char *kind = text_of(stages->item[i], "use"), *name = kind = kind ? kind : "stage";
+        const char *kind = text_of(stages->item[i], "use"), *name = kind = kind ? kind : named_by(a, stages->item[i]);
         int64_t *k = &gp_table_put(&count, kind, 0)->n;
         if (++*k > 1)
             name = gp_format(a, "%s%" PRId64, kind, *k);
@@ -123,9 +131,19 @@ static bool find_stage(struct set *s, const gp_node *stages, const char *name, g
     return false;
 }
 
+/* What is set stands where what it replaces would. */
+static void stand_inside(gp_node *n, const gp_inside *in)
+{
+    n->inside = in;
+    for (int i = 0; i < n->n; i++)
+        stand_inside(n->item[i], in);
+}
+
 /* item[i] of the copy `n` becomes what the words from w on make of it. */
 static gp_node *put_item(struct set *s, gp_node *n, int i, int w)
 {
+    if (w == s->nwords)
+        stand_inside(s->value, n->inside);
     return (n->item[i] = put(s, n->item[i], w)) ? n : NULL;
 }
 
@@ -285,16 +303,96 @@ static gp_node *parse_value(struct set *s, const char *value)
     return n;
 }
 
-const char **gp_set_words(gp_arena *a, const char *assignment, int *n)
+/* Words 1 to k become one. */
+static void join_words(gp_arena *a, const char **word, int *n, int k)
+{
+    if (k < 2)
+        return;
+    for (int i = 2; i <= k; i++)
+        word[1] = gp_format(a, "%s.%s", word[1], word[i]);
+    memmove(word + 2, word + k + 1, sizeof *word * (size_t)(*n - k - 1));
+    *n -= k - 1;
+}
+
+/* Names of stages and buffers that come from included files or copies have points in them; a var may be declared as a
+ * map, of which the value is the default. */
+static void find_names(gp_arena *a, const gp_spec *spec, const char **word, int *n)
+{
+    const gp_node *stages = gp_node_get(spec->root, "stages"), *var;
+    if (*n == 2 && !strcmp(word[0], "vars") && (var = gp_node_get(gp_node_get(spec->root, "vars"), word[1]))
+        && var->kind == GP_MAP)
+        word[(*n)++] = "default";
+    if (!spec->expanded || *n < 3)
+        return;
+    if (!strcmp(word[0], "buffers") || !strcmp(word[0], "vars"))
+        join_words(a, word, n, *n - 1 - (*word[0] == 'b'));
+    const char **names = GP_NEW(a, const char *, stages->n);
+    gp_stage_names(a, stages, names);
+    bool known = strcmp(word[0], "stages");
+    for (int k = known ? 0 : *n - 2; k > 0; k--) {
+        const char *name = word[1];
+        for (int i = 2; i <= k; i++)
+            name = gp_format(a, "%s.%s", name, word[i]);
+        for (int i = 0; i < stages->n; i++)
+            if (!strcmp(names[i], name)) {
+                join_words(a, word, n, k);
+                return;
+            }
+    }
+    if (!known)                        /* which is then told of all of it */
+        join_words(a, word, n, *n - 2);
+}
+
+const char **gp_set_words(gp_arena *a, const gp_spec *spec, const char *assignment, int *n)
 {
     const char **word = NULL, *equals = strchr(assignment, '=');
     int cap = 0;
+    *n = 0;
     for (const char *from = assignment, *dot; from <= equals; from = dot + 1) {
         dot = memchr(from, '.', (size_t)(equals - from));
         dot = dot ? dot : equals;
         *GP_PUSH(a, word, *n, cap) = gp_strndup(a, from, (size_t)(dot - from));
     }
+    *GP_PUSH(a, word, *n, cap) = "";   /* room for "default" */
+    --*n;
+    find_names(a, spec, word, n);
     return word;
+}
+
+static bool is_key(const gp_opt *rows, const char *word)
+{
+    return gp_key_find(rows, word) != NULL;
+}
+
+bool gp_set_is_late(gp_arena *a, const gp_spec *spec, const char *assignment, const gp_registry *registry)
+{
+    int n = 0, i = 0;
+    const gp_node *stages = gp_node_get(spec->root, "stages");
+    bool any = false;
+    if (!strchr(assignment, '=') || !stages || stages->kind != GP_LIST)
+        return false;
+    const char **word = gp_set_words(a, spec, assignment, &n), **names = GP_NEW(a, const char *, stages->n);
+    gp_stage_names(a, stages, names);
+    for (int k = 0; k < stages->n; k++)
+        any |= gp_is_reused(stages->item[k]);
+    bool var = !strcmp(word[0], "vars"), buffer = !strcmp(word[0], "buffers");
+    if (!any || n < 3 || (strcmp(word[0], "stages") && !var && !buffer))
+        return false;
+    if (var || (buffer && n > 3))
+        return !var || strcmp(word[2], "default");
+    if (buffer) {
+        struct set x = { .arena = a, .errs = GP_NEW(a, gp_errs, 1), .word = word, .nwords = n };
+        return !known_buffer(&x, gp_node_get(spec->root, "buffers"), stages, names, registry);
+    }
+    while (i < stages->n && strcmp(names[i], word[1]))
+        i++;
+    const gp_node *st = i < stages->n ? stages->item[i] : NULL;
+    if (!st || !gp_is_reused(st))      /* of a name that there is not what there is then is told */
+        return !st;
+    const gp_node *use = gp_node_get(st, "use");
+    const gp_kind *kind = use ? gp_kind_find(registry, use->text) : NULL;
+    return !is_key(gp_node_get(st, "include") ? gp_include_keys : use ? gp_stage_keys : gp_branch_keys, word[2])
+        && !(kind && kind->opts && is_key(kind->opts, word[2]));
 }
 
 bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
@@ -304,7 +402,7 @@ bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
     const char *equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
         return gp_fail(errs, GP_E_USAGE, s.at, "write PATH=VALUE, like streams=4");
-    s.word = gp_set_words(a, assignment, &s.nwords);
+    s.word = gp_set_words(a, spec, assignment, &s.nwords);
     for (int i = 0; i < s.nwords; i++)
         if (!*s.word[i])
             return gp_fail(errs, GP_E_USAGE, s.at, "the path has an empty part");

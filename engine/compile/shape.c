@@ -9,6 +9,7 @@
 #include "base/outfile.h"
 #include "base/path.h"
 #include "compile/expr.h"
+#include "compile/inside.h"
 #include "compile/resolve.h"
 
 static gp_shape_ctx *ctx_of(const gp_shape *s)
@@ -182,9 +183,12 @@ bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
 bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near)
 {
     const gp_vars *vars = ctx_of(s)->vars;
+    const gp_node *node = ctx_of(s)->rs ? ctx_of(s)->rs->node : ctx_of(s)->stage->node;
+    if (near && node)
+        gp_inside_near(node->inside, near);
     for (int k = 0; near && k < vars->n; k++)
         gp_near_try(near, vars->v[k].name);
-    const gp_var *v = gp_var_find(vars, name);
+    const gp_var *v = gp_var_find(vars, node ? node->inside : NULL, name);
     if (v && v->number)
         *out = v->num;
     return v && v->number;
@@ -214,7 +218,8 @@ const char *gp_shape_text(gp_shape *s, const gp_node *n)
 const char *gp_shape_path(gp_shape *s, const gp_node *n)
 {
     const char *text = gp_shape_text(s, n);
-    return text ? gp_path_from(ctx_of(s)->r->arena, ctx_of(s)->r->read.dir, text) : NULL;
+    const gp_shape_ctx *c = ctx_of(s);
+    return text ? gp_path_from(c->r->arena, gp_inside_dir(n, c->vars->map, c->r->read.dir), text) : NULL;
 }
 
 int gp_shape_gpu(const gp_shape *s, bool *here)
@@ -444,14 +449,17 @@ bool gp_shape_of_none(const gp_graph *g, const gp_stage *st, gp_type *in, gp_typ
 
 struct dcall_scope {
     const gp_dcall *c;
+    const gp_inside *inside;           /* of the expression */
     const char *const *in_name, *const *out_name;
     int nin, nout;
 };
 
 static bool dcall_var(const gp_scope *s, const char *name, gp_num *out)
 {
-    const gp_scope *vars = ((const struct dcall_scope *)s->arg)->c->scope;
-    return vars && vars->var && vars->var(vars, name, out);
+    const struct dcall_scope *d = s->arg;
+    const gp_scope *vars = d->c->scope;
+    const char *full = gp_inside_name(d->inside, name);
+    return vars && vars->var && vars->var(vars, full ? full : name, out);
 }
 
 static bool dcall_port(const gp_scope *s, const char *port, int k, gp_num *out)
@@ -469,7 +477,7 @@ static bool dcall_port(const gp_scope *s, const char *port, int k, gp_num *out)
 bool gp_dcall_eval(const gp_dcall *c, const char *const *in_name, int nin,
                    const char *const *out_name, int nout, const gp_node *n, gp_num *out)
 {
-    struct dcall_scope d = { c, in_name, out_name, nin, nout };
+    struct dcall_scope d = { c, n->inside, in_name, out_name, nin, nout };
     gp_scope scope = { dcall_var, dcall_port, NULL, &d };
     return gp_eval(n, &scope, out, c->errs);
 }

@@ -3,6 +3,7 @@
  * A var's value may hold ${} again. Depth, length and the number of values
  * looked up are bounded, so that no pipeline takes long to be refused. */
 #include <string.h>
+#include "compile/inside.h"
 #include "compile/resolve.h"
 
 enum { DEEPEST = 16, LONGEST = 1 << 20, MOST = 10000 };
@@ -17,6 +18,7 @@ int64_t gp_own_var(const gp_env *env, int i, const char **name)
 struct text {
     gp_arena *arena;
     const gp_node *node, *vars;        /* the node that errors point at */
+    const gp_inside *inside;           /* of the text that is looked at */
     const gp_env *env;
     gp_errs *errs;
     char *out;
@@ -95,7 +97,8 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
             : gp_fail(t->errs, GP_E_SPEC, at, "the environment has no '%s'; set it, or give a "
                       "default: ${%s:-...}", word + 4, word);
     }
-    const gp_node *v = gp_node_get(t->vars, word);
+    const char *full = gp_inside_name(t->inside, word);
+    const gp_node *v = full ? gp_node_get(t->vars, full) : NULL;
     for (int i = 0; !v && i < GP_OWN_VARS; i++) {
         const char *own, *value = gp_format(t->arena, "%lld", (long long)gp_own_var(t->env, i, &own));
         if (!strcmp(own, word))
@@ -106,6 +109,7 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
     if (!v) {
         gp_near near = GP_NEAR(word);
         bool search = t->errs->n < GP_ERRS_MAX && t->vars && t->vars->kind == GP_MAP;
+        gp_inside_near(t->inside, &near);
         for (int i = 0; search && i < t->vars->n; i++)
             gp_near_try(&near, t->vars->key[i]->text);
         return gp_fail(t->errs, GP_E_SPEC, at, "no variable '%s' under 'vars'%s", word,
@@ -117,7 +121,11 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
     if (v->kind != GP_SCALAR)
         return gp_fail(t->errs, GP_E_SPEC, at, "'%s' is a %s; only a single value fits in text",
                        word, v->kind == GP_LIST ? "list" : "map");
-    return expand(t, v->text, v->text + v->len, at);
+    const gp_inside *was = t->inside;
+    t->inside = v->inside;
+    bool ok = expand(t, v->text, v->text + v->len, at);
+    t->inside = was;
+    return ok;
 }
 
 /* Appends [from, end) to t->out. `at`: where errors point, unless [from, end)
@@ -177,7 +185,7 @@ static bool expand(struct text *t, const char *from, const char *end, gp_loc at)
 bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,
                     const char **out, gp_errs *errs)
 {
-    struct text t = { .arena = a, .node = n, .vars = vars, .env = env, .errs = errs };
+    struct text t = { .arena = a, .node = n, .vars = vars, .inside = n->inside, .env = env, .errs = errs };
     if (n->kind != GP_SCALAR)
         return gp_fail(errs, GP_E_SPEC, n->at, "expected text, not a %s",
                        n->kind == GP_LIST ? "list" : "map");

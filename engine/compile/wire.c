@@ -95,6 +95,9 @@ static void read_head(gp_resolving *r, gp_rstage *st, const gp_node *n, const ch
            : gp_format(r->arena, "use: %s", n->kind == GP_SCALAR && n->len ? n->text : "KIND"));
         return;
     }
+    const gp_node *repeat = gp_node_get(n, "repeat");
+    if (repeat)
+        AT(r, repeat->at, "'repeat' has no effect in a loop: write the stage as often as it is needed");
     if (label && label->kind != GP_SCALAR)
         AT(r, label->at, "'name' must be text");
     else if (label)

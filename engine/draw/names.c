@@ -71,12 +71,18 @@ bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, con
                    const gp_registry *registry)
 {
     gp_errs ignored = { 0 };
-    const gp_spec *spec = gp_parse(a, text, len, file, &ignored);
+    gp_spec *spec = gp_parse(a, text, len, file, &ignored);
+    gp_probe probe = { .arena = a, .look = gp_probe_look };
     *out = (gp_names){ 0 };
     if (!spec)
         return false;
     add_keys(a, gp_node_get(spec->root, "vars"), &out->var, &out->nvars, &out->caps[2]);
+    gp_expand(a, spec, NULL, 0, registry, &(gp_env){ .get = NULL }, &probe, &ignored);
     add_body(a, out, spec->root, true, registry);
+    for (int i = 0; i < out->nstages; i++)
+        out->stage[i].at = gp_spec_place(spec, out->stage[i].at);
+    for (int i = 0; i < out->nbuffers; i++)
+        out->buffer[i].at = gp_spec_place(spec, out->buffer[i].at);
     mark_again(a, out);
     return true;
 }

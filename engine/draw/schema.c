@@ -33,11 +33,26 @@ static const struct { const char *name, *schema; } forms[] = {
                  "\"#/definitions/expression\"}, {\"$ref\": \"#/definitions/numbers\"}]}}" },
     { "const", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/numbers\"}]}" },
     { "metadata", "{\"$ref\": \"#/definitions/texts\"}" },
-    { "vars", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"type\": [\"string\", \"number\", "
-              "\"boolean\", \"null\"]}}" },
+    { "vars", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"anyOf\": [{\"type\": [\"string\", "
+              "\"number\", \"boolean\", \"null\"]}, {\"$ref\": \"#/definitions/var\"}]}}" },
+    { "ports", "{\"anyOf\": [{\"$ref\": \"#/definitions/texts\"}, {\"type\": [\"object\", \"null\"], "
+               "\"additionalProperties\": {\"anyOf\": [{\"type\": \"null\"}, {\"type\": \"object\", "
+               "\"additionalProperties\": false, \"properties\": {\"dtype\": {\"$ref\": \"#/definitions/text\"}, "
+               "\"shape\": {\"$ref\": \"#/definitions/shape\"}}}]}}]}" },
+    { "inputs", "{\"$ref\": \"#/definitions/ports\"}" },
+    { "outputs", "{\"$ref\": \"#/definitions/ports\"}" },
+    { "values", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1}, {\"$ref\": \"#/definitions/expression\"}, "
+                "{\"type\": \"array\", \"minItems\": 1, \"items\": {\"$ref\": \"#/definitions/text\"}}]}" },
+    { "repeat", "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"over\"], \"properties\": "
+                "{\"over\": {\"anyOf\": [{\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": "
+                "{\"$ref\": \"#/definitions/values\"}}, {\"type\": \"array\", \"minItems\": 1, \"items\": "
+                "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/text\"}}}]}}}" },
     { "buffers", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"anyOf\": [{\"type\": \"null\"}, "
                  "{\"$ref\": \"#/definitions/buffer\"}]}}" },
-    { "stages", "{\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/stage\"}}" },
+    { "stages", "{\"type\": \"array\", \"items\": {\"if\": {\"required\": [\"include\"]}, \"then\": {\"$ref\": "
+                "\"#/definitions/include\"}, \"else\": {\"if\": {\"required\": [\"stages\"], \"not\": {\"required\": "
+                "[\"use\"]}}, \"then\": {\"$ref\": \"#/definitions/branch\"}, \"else\": {\"$ref\": "
+                "\"#/definitions/stage\"}}}}" },
 };
 enum { NFORMS = sizeof forms / sizeof *forms };
 
@@ -198,9 +213,13 @@ void gp_schema_write(FILE *f, const gp_registry *registry)
     gp_json_open(&j, "definitions", '{');
     for (int i = 0; i < NFORMS; i++)
         gp_json_raw(&j, forms[i].name, forms[i].schema);
-    gp_json_open(&j, "buffer", '{');
-    put_map(&j, gp_buffer_keys, NULL);
-    gp_json_close(&j, '}');
+    const struct { const char *name; const gp_opt *keys; } maps[] = {
+        { "buffer", gp_buffer_keys }, { "include", gp_include_keys }, { "branch", gp_branch_keys }, { "var", gp_var_keys } };
+    for (int i = 0; i < 4; i++) {
+        gp_json_open(&j, maps[i].name, '{');
+        put_map(&j, maps[i].keys, NULL);
+        gp_json_close(&j, '}');
+    }
     put_stage(&j, registry);
     gp_json_put(&j, "}}");
 }

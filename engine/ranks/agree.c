@@ -125,7 +125,7 @@ bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_stage *of, int n, i
 
 typedef struct said {
     char version[64], names[200];      /* of gpipe; of plug-ins, with their versions, as many as have room */
-    uint64_t text, settings, plugins;
+    uint64_t text, settings, plugins, included;
     int status, stages;
     bool loaded, account;
 } said;
@@ -166,7 +166,7 @@ static void say_plugins(const gp_pipeline *p, said *s)
 
 static said say(const gp_ranks *us, const gp_ranks_has *mine, bool ok, const gp_errs *errs)
 {
-    said s = { .text = gp_ranks_hash(0, mine->text, mine->len), .settings = mine->settings, .loaded = mine->text,
+    said s = { .text = gp_ranks_hash(0, mine->text, mine->len), .settings = mine->settings, .included = ok ? gp_pipeline_included(mine->pipeline) : 0, .loaded = mine->text,
                .status = ok ? 0 : gp_errs_exit(errs), .stages = ok ? gp_rank_stages(mine->pipeline, NULL, 0) : 0,
                .account = mine->account };
     snprintf(s.version, sizeof s.version, "%s", us->host->version);
@@ -187,6 +187,9 @@ static bool are_same(const gp_ranks *us, const said *of, const char *file, gp_er
             return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
         if (of[r].loaded && of->loaded && of[r].settings != of->settings)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d was given other settings than rank 0: all run one pipeline",
+                           r);
+        if (!of[r].status && !of->status && of[r].included != of->included)
+            return gp_fail(errs, GP_E_USAGE, at, "rank %d includes files of another text than rank 0: all run one pipeline",
                            r);
         if (!of[r].status && !of->status && of[r].plugins != of->plugins)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d uses other plug-ins than rank 0: %s, not %s", r, of[r].names,

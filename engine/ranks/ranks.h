@@ -115,8 +115,8 @@ bool gp_votes_are_asked(gp_ranks *us);
  * all compiled what they voted on none does. */
 gp_ask *gp_votes_next(gp_ranks *us);
 /* Votes, and waits for the votes of all. False: some are lost. files: what it votes on was saved; text: the pipeline's,
- * or NULL; words: what changes, or a line with errors; pause_ms, told_ms: of a change. */
-bool gp_votes_cast(gp_ranks *us, gp_vote vote, bool files, const char *text, size_t len, const char *words,
+ * or NULL; included: gp_pipeline_included(); words: what changes, or a line with errors; pause_ms, told_ms: of a change. */
+bool gp_votes_cast(gp_ranks *us, gp_vote vote, bool files, const char *text, size_t len, uint64_t included, const char *words,
                    double pause_ms, double told_ms);
 
 /* What the last votes say. */

@@ -162,14 +162,14 @@ bool gp_votes_are_asked(gp_ranks *us)
 
 /* ---- votes ------------------------------------------------------------------- */
 
-bool gp_votes_cast(gp_ranks *us, gp_vote vote, bool files, const char *text, size_t len, const char *words,
+bool gp_votes_cast(gp_ranks *us, gp_vote vote, bool files, const char *text, size_t len, uint64_t included, const char *words,
                    double pause_ms, double told_ms)
 {
     const int ranks = us->n;
     int most = 0;
     words = words ? words : "";
     ballot mine = { vote, files ? us->votes.saved : us->votes.of[us->rank].saved, (int)strlen(words),
-                    gp_ranks_hash(0, text, len), pause_ms, told_ms };
+                    gp_ranks_hash(included, text, len), pause_ms, told_ms };
     ballot *of = gp_ranks_gather_on(us, GP_CHANNEL_VOTES, &mine, sizeof mine);
     for (int r = 0; of && r < ranks; r++)
         most = of[r].bytes > most ? of[r].bytes : most;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/c_locale.h"
+#include "compile/inside.h"
 #include "run/paused.h"
 
 /* ---- trees ------------------------------------------------------------- */
@@ -63,7 +64,7 @@ static bool differs(const gp_node *a, const gp_node *b, spot *at)
     static const char *const none[] = { NULL };
     if (a->kind == GP_MAP && b->kind == GP_MAP)
         return maps_differ(a, b, none, at);
-    if (a->kind != b->kind || a->n != b->n || a->len != b->len || memcmp(a->text, b->text, a->len) != 0)
+    if ((a->inside && b->inside && strcmp(a->inside->dir, b->inside->dir)) || a->kind != b->kind || a->n != b->n || a->len != b->len || memcmp(a->text, b->text, a->len) != 0)
         return true;
     for (int i = 0; i < a->n; i++)
         if (differs(a->item[i], b->item[i], at))
@@ -71,17 +72,21 @@ static bool differs(const gp_node *a, const gp_node *b, spot *at)
     return false;
 }
 
-/* Does the tree have this word in some text? */
-static bool mentions(const gp_node *n, const char *word)
+/* Does the tree have this var in some text? */
+static bool mentions(const gp_node *n, const char *var)
 {
+    const char *behind = var + strlen(var);
+    while (behind > var && !strchr(".:", behind[-1]))  /* its name in an included file, or a copy */
+        behind--;
+    const char *full = n->inside || behind > var ? gp_inside_name(n->inside, behind) : var, *word = behind;
     size_t len = strlen(word);
     for (const char *p = n->text; (p = strstr(p, word)); p++) {
         bool before = p > n->text && (isalnum((unsigned char)p[-1]) || p[-1] == '_');
-        if (!before && !isalnum((unsigned char)p[len]) && p[len] != '_')
+        if (!before && !isalnum((unsigned char)p[len]) && p[len] != '_' && full && !strcmp(full, var))
             return true;
     }
     for (int i = 0; i < n->n; i++)
-        if (mentions(n->item[i], word))
+        if (mentions(n->item[i], var))
             return true;
     return false;
 }
@@ -443,6 +448,15 @@ static void list_maps(list *l, const char *where, const gp_node *was, const gp_n
             add(l, where, was->key[i]->text, "left out", NULL);
 }
 
+/* Is it a file with stages, whose settings are compared? */
+static bool is_included(const gp_pipeline *p, const char *path)
+{
+    const gp_inside *in = p->spec->insides;
+    while (in && in->path != path)
+        in = in->next;
+    return in != NULL;
+}
+
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max)
 {
     GP_C_LOCALE;
@@ -451,7 +465,7 @@ int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *tex
     *text = 0;
     list_maps(&l, "", from->spec->root, p->spec->root);
     for (int i = 1; (path = gp_pipeline_made_of(p, i)); i++)
-        if (file_changed(p, from, path))
+        if (!is_included(p, path) && file_changed(p, from, path))
             add(&l, "", path, NULL, NULL);
     return l.items;
 }
@@ -470,5 +484,8 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i)
     for (int k = 0; k < g->nbuffers; k++)
         if (g->buffer[k].path && !i--)
             return g->buffer[k].path;
+    for (const gp_inside *in = p->spec->insides; in; in = in->next)
+        if (in->at.line && in->opaque && !i--)
+            return in->path;
     return NULL;
 }

@@ -15,7 +15,9 @@ static const char pipeline[] =
     "  - {name: script, use: lua, script: x.lua, params: {floor: [1, 2], deep: {a: b}}}\n"
     "  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: 3}], define: {N: 2}}\n"
     "  - {use: write, path: \"out/${must:-louder}.npy\"}\n"
-    "  - {name: copy, use: write, in: ecg, path: out/copy.npy}\n";
+    "  - {name: copy, use: write, in: ecg, path: out/copy.npy}\n"
+    "  - {name: ch, in: ecg, stages: [{use: scale, a: k}, {use: discard}], repeat: {over: {k: 2}}}\n"
+    "  - {name: part, include: part.yaml, in: ecg, out: more, vars: {n: 8}}\n  - {use: discard}\n";
 
 static void one(const char *data, size_t n)
 {

@@ -67,6 +67,9 @@ static void look_at_file(gp_arena *a, gp_file *f, const char *path)
     static const unsigned char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08\0\0\0\x06"
                                        "\x08\2\0\0\0\0\0\0\0\0\0\0\0IDAT";
     static const char lua[] = "function process(f, x, y) end\nstateless = true\n";
+    static const char part[] = "inputs: {x: {dtype: f32, shape: [any, n]}}\noutputs: [y]\nvars: {n: {type: integer, default: 8}}\n"
+                               "buffers: {was: {carry: y, init: 0}, y: {like: x}}\nstages:\n  - {use: expr, in: [x, was], out: y, "
+                               "expr: x + was * n}\n";
     enum { STATELESS = 17 };           /* bytes of the last line */
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
@@ -83,6 +86,8 @@ static void look_at_file(gp_arena *a, gp_file *f, const char *path)
         regular(a, f, png, sizeof png - 1, 200);
     else if (!strcmp(dot, ".lua"))
         regular(a, f, lua, sizeof lua - 1 - (strstr(name, "serial") ? STATELESS : 0), sizeof lua - 1);
+    else if (!strcmp(dot, ".yaml"))
+        regular(a, f, part, sizeof part - 1, sizeof part - 1);
     else
         regular(a, f, "1234", 4, 4800);
 }
@@ -119,12 +124,9 @@ static void passes(fuzz_forms *f, const char *text, size_t n, const char *const 
     static const struct tm date = { .tm_year = 126, .tm_mon = 10, .tm_mday = 22 };
     gp_env e = { .get = env, .date = &date, .rank = fuzz_ranks / 2, .ranks = fuzz_ranks };
     gp_plan *plan;
-    bool ok = true;
     if (!(f->spec = gp_parse(a, text, n, "p.yaml", &f->errs)))
         return;
-    for (int i = 0; i < nset; i++)
-        ok &= gp_spec_set(a, f->spec, set[i], r, &f->errs);
-    if (ok && (f->graph = gp_resolve(a, f->spec, r, &e, m, &probe, &f->errs)) && all
+    if (gp_expand(a, f->spec, set, nset, r, &e, &probe, &f->errs) && (f->graph = gp_resolve(a, f->spec, r, &e, m, &probe, &f->errs)) && all
         && (plan = gp_lower(a, f->graph, m, &f->errs))
         && (plan = gp_schedule(a, plan, m, &f->errs)) && gp_verify(plan, m, &f->errs))
         f->plan = plan;

@@ -73,7 +73,8 @@ static inline gp_loc gp_errs_place(gp_errs *errs, gp_loc at)
 
 /* Adds an error; with GP_E_WARN a warning, with GP_E_NOTE a line to the last one, which
  * has a text and whose place is not shown. A full table gives up warnings for errors. What
- * the machine is short of (memory, open files) is GP_E_RESOURCE. Always returns false:
+ * the machine is short of (memory, open files) is GP_E_RESOURCE. What is wrong with several copies of a line ('repeat')
+ * is kept of the first. Always returns false:
  * `return gp_fail(errs, GP_E_SPEC, at, "no stage '%s'", s);` */
 #define gp_fail(errs, code, at, ...) \
     gp_fail_((errs), (code), (at), __FILE__, __LINE__, __VA_ARGS__)

@@ -123,9 +123,9 @@ typedef struct gp_config {
                               warning says where there are more (`plan`) */
 } gp_config;
 
-/* Text -> plan, all passes. Reads the files that options name (headers, sizes); opens
- * no device. NULL after errors. Warnings are left in `errs`. `text` is copied (NULL: ""); `file`
- * (its name, for messages; NULL: "pipeline") and the strings of `set` outlive the pipeline. */
+/* Text -> plan, all passes. Reads the files that it includes, beside `file`, and those that
+ * options name (headers, sizes); opens no device. NULL after errors. Warnings are left in `errs`. `text` is copied
+ * (NULL: ""); `file` (its name, for messages; NULL: "pipeline") and the strings of `set` outlive the pipeline. */
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs);
 void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL; ends a run that gp_pipeline_start
@@ -349,9 +349,11 @@ int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max);
 /* How p differs from `from`, as "depth 4 -> 6, stages.blur.sigma 1 -> 2, k.cu", cut off at `max` bytes; how many items
  * that are, 0: what it says is the same. */
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max);
-/* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The
- * pipeline's. */
+/* The i-th file that it is made of: its own, then scripts, kernels and constants, then files that it includes, once each
+ * time; NULL past the last. The pipeline's. */
 const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
+/* A number that tells texts of the files that it includes from others; 0: it includes none. */
+uint64_t gp_pipeline_included(const gp_pipeline *p);
 /* The i-th plug-in that has kinds of its stages; NULL past the last. The registry's. */
 const gp_plugin_info *gp_pipeline_plugin(const gp_pipeline *p, int i);
 

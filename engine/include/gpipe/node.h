@@ -32,6 +32,7 @@ struct gp_node {
                                       has parsed it, so that no evaluation has to; or NULL */
     int line, col;         /* of a block scalar whose lines stand in the file as in the text: the
                               line that its text begins in, and the column of each of its lines; else 0 */
+    const struct gp_inside *inside;    /* of an included file, or a copy that is repeated: what its names mean; or NULL */
 };
 
 /* The value of `key` in a map; NULL when absent or `map` is not a map. */
