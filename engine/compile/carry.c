@@ -80,6 +80,18 @@ static int maker(const gp_resolving *r, const gp_rstage *st, int p)
     return st->s.in[p] < 0 ? -1 : r->buffer[st->s.in[p]].b.producer.stage;
 }
 
+/* What a stage comes behind, in the same frame or the one before: the k-th of so many stages, -1: none. */
+static int edges(const gp_rstage *st)
+{
+    return st->s.nin + st->s.nafter + 1;
+}
+
+static int edge(const gp_resolving *r, const gp_rstage *st, int k)
+{
+    bool state = gp_is_carry(&st->s) && st->s.states;
+    return k < st->s.nin ? maker(r, st, k) : k < st->s.nin + st->s.nafter ? st->s.after[k - st->s.nin] : state ? st->s.last : -1;
+}
+
 /* Marks `v` and all stages that it depends on, by whatever way. */
 static void mark_before(const gp_resolving *r, int v, bool *before, int *todo)
 {
@@ -88,10 +100,28 @@ static void mark_before(const gp_resolving *r, int v, bool *before, int *todo)
     before[v] = true, todo[n++] = v;
     while (n) {
         const gp_rstage *st = &r->stage[todo[--n]];
-        for (int p = 0; p < st->s.nin + st->s.nafter; p++) {
-            int from = p < st->s.nin ? maker(r, st, p) : st->s.after[p - st->s.nin];
+        for (int k = 0; k < edges(st); k++) {
+            int from = edge(r, st, k);
             if (from >= 0 && !before[from])
                 before[from] = true, todo[n++] = from;
+        }
+    }
+}
+
+/* Marks those of the stages `before` that depend on v, which is one of them. */
+static void mark_behind(const gp_resolving *r, int v, const bool *before, bool *behind)
+{
+    memset(behind, 0, sizeof *behind * (size_t)r->nstages);
+    behind[v] = true;
+    for (bool any = true; any;) {      /* again, as long as a frame leads to the next */
+        any = false;
+        for (int i = 0; i < r->nstages; i++) {
+            int to = r->order[i];
+            for (int k = 0; before[to] && !behind[to] && k < edges(&r->stage[to]); k++) {
+                int from = edge(r, &r->stage[to], k);
+                if (from >= 0 && behind[from])
+                    behind[to] = any = true;
+            }
         }
     }
 }
@@ -163,8 +193,7 @@ static void find_segments(gp_resolving *r)
     }
 }
 
-/* In order: all of a cycle have its number. A stage is on one when the stage that closes it comes before it, and what
- * that carries behind. */
+/* In order: all of a cycle have its number. They are the stages that each of them depends on, by whatever way. */
 void gp_carry_cycles(gp_resolving *r)
 {
     int n = r->nstages, *up = GP_NEW(r->arena, int, n), *todo = GP_NEW(r->arena, int, n);
@@ -172,23 +201,14 @@ void gp_carry_cycles(gp_resolving *r)
     for (int v = 0; v < n; v++)
         up[v] = v;
     for (int c = r->ngiven; c < n; c++) {
-        if (!r->stage[c].s.closes)
+        if (!r->stage[c].s.closes || gp_root(up, c) != c)
             continue;
         any = true;
-        mark_before(r, r->stage[c].s.last, before, todo);
-        memset(behind, 0, sizeof *behind * (size_t)n);
-        up[gp_root(up, r->stage[c].s.last)] = gp_root(up, c);
-        for (int i = 0; i < n; i++) {
-            int v = r->order[i];
-            const gp_rstage *st = &r->stage[v];
-            behind[v] = v == c;
-            for (int p = 0; p < st->s.nin && !(st->s.closes && v != c); p++)
-                behind[v] |= v != c && maker(r, st, p) >= 0 && behind[maker(r, st, p)];
-            for (int k = 0; k < st->s.nafter; k++)
-                behind[v] |= behind[st->s.after[k]];
-            if (behind[v] && before[v])
-                up[gp_root(up, v)] = gp_root(up, c);
-        }
+        mark_before(r, c, before, todo);
+        mark_behind(r, c, before, behind);
+        for (int v = 0; v < n; v++)
+            if (behind[v])
+                up[gp_root(up, v)] = c;
     }
     int *members = GP_NEW(r->arena, int, n);
     for (int v = 0; v < n && any; v++)
@@ -272,6 +292,8 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
     }
     for (gp_rbuf *x = v; u->b.state && x != u; x = &r->buffer[x->older])
         x->b.said = *t, x->said_by = u->b.name;
+    if (u->b.save)
+        gp_state_claim(r, st);
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
         gp_buffer_type_like(v, t, 0), v->said_by = u->b.name;
     gp_devices_follow(r, &st->s, &r->stage[from].s);

@@ -156,6 +156,8 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
                       : "stage '%s' makes frames of more than 1 TiB: '%s' is %s", st->s.name, name,
                       gp_type_text(t, text));
     declared.dtype = said->dtype ? said->dtype : t->dtype;
+    if (b->b.state && !gp_is_complete(said))
+        return false;                  /* that was said */
     if (b->b.state && !gp_type_same(said, t))
         return AT(r, st->s.at, "stage '%s' makes %s of the state '%s', which is %s", st->s.name,
                   gp_type_text(t, (char[128]){0}), b->b.state, gp_type_text(said, text));

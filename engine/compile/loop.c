@@ -36,13 +36,19 @@ static int find_made(gp_resolving *r, const char *name, gp_loc at, const char *w
     return -1;
 }
 
-/* Is a state that the loop reads one of its outputs, too, by the same name? Then stages of the body may change it. */
-static bool is_changed(const gp_body *body, const char *state, const char *name)
+/* Is a state that the loop reads one of its outputs, too? Then stages of the body may change it, by one name. */
+static bool is_changed(gp_resolving *r, const char *state, const char *name)
 {
-    const gp_stage *st = &body->stage->s;
+    const gp_stage *st = &r->body->stage->s;
     bool is = false;
-    for (int p = 0; p < st->nout; p++)
-        is |= st->out[p] >= 0 && body->outside->buffer[st->out[p]].b.state == state && !strcmp(st->out_name[p], name);
+    for (int p = 0; p < st->nout; p++) {
+        if (st->out[p] < 0 || r->body->outside->buffer[st->out[p]].b.state != state)
+            continue;
+        is = true;
+        if (strcmp(st->out_name[p], name))
+            AT(r, gp_node_at(r->body->stage->node, "in", st->at), "stage '%s': the state '%s' comes into the loop as '%s', and leaves it "
+               "as '%s': let both be one name", st->name, state, name, st->out_name[p]);
+    }
     return is;
 }
 
@@ -58,7 +64,7 @@ void gp_loop_give(gp_resolving *r)
         b->b.type = b->b.said = body->in[p], b->b.varies = from->b.varies;
         b->known = true;
         b->newest = (int)(b - r->buffer);
-        b->b.state = from->b.state && is_changed(body, from->b.state, st->in_name[p]) ? b->b.name : NULL;
+        b->b.state = from->b.state && is_changed(r, from->b.state, st->in_name[p]) ? b->b.name : NULL;
     }
 }
 
@@ -88,6 +94,11 @@ static void read_carry(gp_resolving *r)
             v = find_made(r, map->item[i]->text, map->item[i]->at, "buffer");
         if (u < 0 || !r->buffer[u].b.given || v < 0)
             continue;
+        if (r->buffer[u].b.state || r->buffer[v].b.state) {
+            AT(r, map->key[i]->at, "stage '%s': '%s' is a state, which stays from one iteration to the next by itself: leave it out "
+               "of 'carry'", r->body->stage->s.name, r->buffer[u].b.state ? name : r->buffer[v].b.state);
+            continue;
+        }
         r->body->carries[u] = v;
         if (!gp_is_complete(&r->buffer[v].b.said))
             gp_buffer_type_like(&r->buffer[v], &r->buffer[u].b.type, r->buffer[u].b.varies),

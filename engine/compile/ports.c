@@ -255,6 +255,9 @@ static void connect_carry(gp_resolving *r, gp_rstage *st)
         r->buffer[b->init].readers++;
     if (b->b.state && &r->buffer[b->newest] != b)
         st->s.in[0] = b->newest, r->buffer[b->newest].readers++;
+    else if (v && v->b.state)
+        AT(r, c.at, "buffer '%s' carries '%s', which is a state: let a stage make a buffer of that, such as {use: expr, in: %s, "
+           "expr: in}, and carry this", b->b.name, b->carry, b->carry);
     else if (v && v->konst)
         AT(r, c.at, "buffer '%s' carries '%s', which is constant: it has no frames to carry; read '%s' itself", b->b.name,
            b->carry, b->carry);

@@ -193,6 +193,11 @@ static void join_stages(grouping *w)
             w->group[x < y ? y : x] = x < y ? x : y;
         }
     }
+    for (int v = 0; v < g->nstages; v++)               /* which use a state, and may share no buffer */
+        for (int k = 0; k < g->stage[v].nafter; k++) {
+            int x = gp_root(w->group, g->stage[v].after[k]), y = gp_root(w->group, v);
+            w->group[x < y ? y : x] = x < y ? x : y;
+        }
     for (int v = 0; v < g->nstages; v++)
         w->group[v] = gp_root(w->group, v);
 }

@@ -42,7 +42,7 @@ static bool shard_source(const gp_graph *g, gp_stage *st, gp_errs *errs)
 const char *gp_stage_needs(const gp_stage *st)
 {
     bool one_file = !st->nout && st->writes;   /* of each rank: the command looks for those that are the same */
-    return gp_is_carry(st)                            ? "carries the frame before"
+    return gp_is_carry(st)                            ? st->states ? "has what the frame before left" : "carries the frame before"
          : st->regroups                               ? "takes or makes several frames at a time"
          : st->state || st->variables                 ? "keeps something from frame to frame"
          : st->serial && !one_file && st->device      ? "takes its frames in turns"
@@ -136,7 +136,7 @@ static bool check_cycle(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
     const gp_stage *from = &g->stage[g->buffer[st->in[0]].producer.stage];
     if (from->shared)
-        return fail(errs, st->at, g, "buffer '%s' %s", st->name, "carries the frame before");
+        return fail(errs, st->at, g, "buffer '%s' %s", st->name, gp_stage_needs(st));
     for (int i = 0; i < g->nstages; i++)
         for (int p = 0; g->stage[i].shared && p < g->stage[i].nin; p++)
             if (g->stage[i].in[p] == st->out[0])

@@ -6,6 +6,7 @@
  * each stage comes behind the one before is an edge, gp_stage.after. All of these buffers have one slot together
  * (gp_pool.one), so nothing is copied. */
 #include <string.h>
+#include "base/path.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"
 
@@ -28,9 +29,11 @@ void gp_state_read(gp_resolving *r, int buffer)
     const gp_node *file = gp_node_get(b->node, "save");
     r->read.key = "save";
     if (file && (b->b.save = gp_read_path(&r->read, file))) {
-        size_t len = strlen(b->b.save);
+        const char *base = strrchr(b->b.save, '/');
+        base = base ? base + 1 : b->b.save;
+        size_t len = strlen(base);
         b->b.save_at = file->at;
-        if (len < 5 || strcmp(b->b.save + len - 4, ".npy"))
+        if (len < 5 || strcmp(base + len - 4, ".npy"))
             AT(r, file->at, "'save' of the state '%s' is a .npy file", name);
     }
     b->broken |= yes < 1;
@@ -98,16 +101,17 @@ static int chain(gp_resolving *r, int state, int last, bool *read)
     return last;
 }
 
-void gp_state_wire(gp_resolving *r, gp_rstage *carry)
+void gp_state_wire(gp_resolving *r, gp_rstage *carry, int failed)
 {
     const gp_rbuf *b = &r->buffer[carry->s.out[0]];
     bool read = false, changed = b->newest != carry->s.out[0];
     carry->s.states = true;
     carry->s.last = chain(r, carry->s.out[0], (int)(carry - r->stage), &read);
-    if (!changed)
+    bool told = r->errs->failed > failed;      /* the stage that uses it was not understood */
+    if (!changed && !told)
         AT(r, b->b.at, read ? "no stage changes the state '%s': name it in a stage's 'out', or make it a constant"
                             : "the state '%s' is declared, but no stage reads or changes it", b->b.name);
-    else if (!read)
+    else if (!read && !told)
         AT(r, b->b.at, "no stage reads the state '%s'; read it with in: %s", b->b.name, b->b.name);
     carry->broken |= !changed || !read;
 }
@@ -118,6 +122,16 @@ void gp_state_wire_body(gp_resolving *r)
     for (int b = 0; b < r->body->stage->s.nin; b++)
         if (r->buffer[b].b.state)
             chain(r, b, -1, &read);
+}
+
+void gp_state_claim(gp_resolving *r, const gp_rstage *carry)
+{
+    const gp_buffer *b = &r->buffer[carry->s.out[0]].b;
+    const char *plain = gp_path_plain(gp_alloc(r->arena, strlen(b->save) + 1), b->save);
+    int mine = (int)(carry - r->stage), writer = (int)gp_table_put(&r->written, plain, mine)->n;
+    if (writer != mine)
+        AT(r, b->save_at, "'save' of the state '%s': '%s' is written by '%s' too: give each a path of its own", b->name, b->save,
+           r->stage[writer].s.name);
 }
 
 /* ---- once stages and types are known --------------------------------------------------- */
@@ -162,10 +176,12 @@ void gp_state_check(gp_resolving *r, const gp_rstage *st)
         const gp_rbuf *b = st->s.out[o] < 0 ? NULL : &r->buffer[st->s.out[o]];
         if (!b || !b->b.state || gp_is_carry(&st->s))
             continue;
-        int in = port_of(r, st->s.in, st->s.nin, b->b.state);
+        bool in_place = true;
+        for (int p = 0; p < st->s.nin; p++)
+            in_place &= st->s.in[p] < 0 || r->buffer[st->s.in[p]].b.state != b->b.state || is_in_place(r, &st->s, p);
         if (st->s.zero)
             AT(r, st->s.at, "'zero' would make the state '%s' 0 in each frame: leave it out", b->b.state);
-        else if (in >= 0 && !is_in_place(r, &st->s, in))
+        else if (!in_place)
             AT(r, st->s.at, "stage '%s' reads the state '%s' elsewhere than it writes it, in the same place in memory: only "
                "what computes element by element, and kernels, may read a state that they change. Let it make a buffer of "
                "its own, and another stage take that into '%s'", st->s.name, b->b.state, b->b.state);

@@ -195,7 +195,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
         gp_wire_in(r, &r->stage[i]);
     for (int i = r->ngiven; i < r->nstages; i++)
         if (gp_is_carry(&r->stage[i].s) && gp_is_state(&r->buffer[r->stage[i].s.out[0]]))
-            gp_state_wire(r, &r->stage[i]);
+            gp_state_wire(r, &r->stage[i], failed);
     if (r->body)
         gp_state_wire_body(r), gp_loop_ends(r, failed);
     int used = r->errs->failed == failed ? r->nbuffers : 0;

@@ -151,7 +151,7 @@ static const char *changed_file(const fit *f, const gp_stage *s)
 static const char *must_stay(const gp_stage *s)
 {
     return !s->nin                          ? "is a source"
-         : gp_is_carry(s)                   ? "carries frames"
+         : gp_is_carry(s)                   ? s->states ? "is a state" : "carries frames"
          : s->state || s->kind->emit        ? "carries a state from frame to frame"
          : s->keeps_slots                   ? "keeps what it wrote into frames before"
          : !s->nout && !s->any_length       ? "keeps what it was given"
