@@ -73,6 +73,11 @@ static bool shape(gp_shape *s)
     if (says_place && o->axes.n > 1)
         return gp_shape_fail(s, "axes", "'argmin' and 'argmax' say a place along one axis, or in all of a frame: "
                              "give one axis, or leave 'axes' out");
+    int64_t line = 1;
+    for (int k = 0; k < in->ndim; k++)
+        line *= r.axes >> k & 1 ? in->dim[k] : 1;
+    if (is_quantile(o) && line > UINT32_MAX)
+        return gp_shape_fail(s, "op", "a quantile is of 2^32 - 1 elements at most, and here of %lld", (long long)line);
     gp_reduction_type(&r, in, &s->out[0]);
     if (is_quantile(o))
         s->scratch = gp_quantile_scratch(in, r.axes, count_of(o)), s->table = (size_t)count_of(o) * sizeof(double);

@@ -2,6 +2,7 @@
  *
  * All other elements stay, so that it is for a state, or says `zero: true`. Places are checked as those of gather. */
 #include <stdio.h>
+#include <string.h>
 #include "axes.h"
 #include "device.h"
 
@@ -12,6 +13,7 @@ struct opts {
     gp_ints index;
     int64_t axis;
     int mode;
+    int64_t places;                    /* along that axis, as shape() found; a frame with fewer rows has as many */
 };
 
 /* Checks the places that the file lists. */
@@ -33,7 +35,7 @@ static bool check_places(gp_shape *s, const struct opts *o, int64_t n, int axis)
 
 static bool shape(gp_shape *s)
 {
-    const struct opts *o = s->opts;
+    struct opts *o = (struct opts *)s->opts;
     const gp_type *in = &s->in[0], *port = s->nin > 1 && s->in[1].ndim ? &s->in[1] : NULL;
     gp_type *out = &s->out[0], fits = *in;
     int64_t m = port ? port->dim[0] : o->index.n;
@@ -55,16 +57,23 @@ static bool shape(gp_shape *s)
     if (in->dim[axis] != m)
         return gp_shape_fail(s, NULL, "%s has %lld along axis %d, and there are %lld places", gp_type_text(in, a),
                              (long long)in->dim[axis], axis, (long long)m);
-    if (!s->partial && !gp_shape_is_state(s, -1, 0) && !gp_shape_node(s, "zero"))
+    const gp_node *zero = gp_shape_node(s, "zero");
+    if (!s->partial && !gp_shape_is_state(s, -1, 0) && !(zero && zero->kind == GP_SCALAR && !strcmp(zero->text, "true")))
         return gp_shape_fail(s, NULL, "what is not written has to be there already: let the output be a state, or set "
                              "'zero: true', so that it is 0");
     if (!out->dtype || !out->ndim)
         return gp_shape_fail(s, NULL, "how many places there are is not known: declare dtype and shape of the output under "
                              "'buffers'");
+    if (s->partial && out->ndim == in->ndim)
+        out->dim[axis] = o->places;
     fits.dim[axis] = out->ndim == in->ndim ? out->dim[axis] : 0;
     if (!gp_type_same(&fits, out))
         return gp_shape_fail(s, NULL, "%s does not go to places along axis %d of %s", gp_type_text(in, a), axis,
                              gp_type_text(out, b));
+    if (m > UINT32_MAX - 1)
+        return gp_shape_fail(s, NULL, "%lld places are too many: at most 2^32 - 2", (long long)m);
+    if (!s->partial)
+        o->places = out->dim[axis];
     s->by_place = axis == 0;
     s->table = port ? 0 : (size_t)o->index.n * sizeof *o->index.v;
     s->scratch = port && m > 1 ? (size_t)out->dim[axis] * sizeof(unsigned) : 0;

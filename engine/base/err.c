@@ -131,13 +131,13 @@ static void name_odd(gp_err *e)
 }
 
 /* Was the same said of another copy of a line, which has the name of its file in another place (compile/inside.h)? */
-static bool is_of_copy(const gp_errs *errs, gp_loc at, const char *c_file, int c_line)
+static bool is_of_copy(const gp_errs *errs, gp_code code, gp_loc at, const char *c_file, int c_line)
 {
     bool is = false;
     for (int i = 0; i < errs->n && !is; i++) {
         const gp_err *e = &errs->e[i];
         is = e->at.file && at.file && e->at.file != at.file && at.line && e->at.line == at.line && e->at.col == at.col
-            && e->c_line == c_line && !strcmp(e->c_file, c_file) && !strcmp(e->at.file, at.file);
+            && is_error(e->code) == is_error(code) && e->c_line == c_line && !strcmp(e->c_file, c_file) && !strcmp(e->at.file, at.file);
     }
     return is;
 }
@@ -149,7 +149,7 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
     if (is_error(code))
         errs->failed++;
     if (code != GP_E_NOTE)
-        left_out = is_of_copy(errs, at, c_file, c_line);
+        left_out = is_of_copy(errs, code, at, c_file, c_line);
     if (left_out)
         return false;
     if (errs->n == GP_ERRS_MAX && is_error(code))      /* an error is worth more than a warning */

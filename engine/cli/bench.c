@@ -16,7 +16,7 @@ static int measure_rows(gp_bench *b)
     for (int round = 0; round < b->rounds; round++)
         for (int i = 0; i < b->nrows; i++) {
             gp_row *r = &b->row[i];
-            gp_run_options o = { .timed = true, .cached = &r->cached,
+            gp_run_options o = { .timed = true, .no_saves = true, .cached = &r->cached,
                                  .ncached = r->cached != NULL };
             int status = gp_bench_measure(b, r, &o, NULL, &r->round[round]);
             if (status)

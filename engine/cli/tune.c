@@ -105,7 +105,7 @@ static bool goes_on(void *arg)
 static int measure(gp_tuning *x, gp_tried *t, FILE *report)
 {
     gp_bench *b = &x->bench;
-    gp_run_options o = { .timed = true, .stamped = report != NULL };
+    gp_run_options o = { .timed = true, .no_saves = true, .stamped = report != NULL };
     gp_figures f = { 0 };
     char why[GP_BENCH_WHY] = "";
     bool given = t == x->tried;

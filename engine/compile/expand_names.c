@@ -230,6 +230,11 @@ static gp_node *output(gp_x *x, gp_x_scope *to, const gp_node *said, bool check,
     *n = *said;
     if (!local || (check && !gp_x_check_name(x, "buffer", local, said->at)))
         return n;
+    const char *whole = gp_x_lookup(x, to, local);
+    if (gp_node_get(gp_node_get(x->buffers, whole), "state")) {        /* it is changed, not made */
+        n->text = whole, n->len = strlen(whole);
+        return n;
+    }
     n->text = gp_x_name_in_whole(x, to, local), n->len = strlen(n->text);
     gp_x_add_buffer(x, to, local, NULL, n->text);
     gp_table_put(&x->made, n->text, 0);

@@ -174,10 +174,36 @@ static void check_first(files *f, int stage)
            "by stage '%s' too: give each a path of its own", to->name, to->writes, made, other->name);
 }
 
+/* A state may begin with the file that it is saved to. */
+static void check_saved(files *f, const gp_buffer *b)
+{
+    const gp_graph *g = f->r->graph;
+    const char *path = gp_strdup(f->r->arena, plain(f, b->save));
+    uint64_t number;
+    for (int k = 0; k < f->ninputs; k++)
+        if (!strcmp(f->input[k].plain, path) && strcmp(f->input[k].name, gp_format(f->r->arena, "%s.init", b->name))) {
+            AT(f->r, b->save_at, "'save' of the state '%s': '%s' would replace what %s'%s' reads: give it a name of its own",
+               b->name, b->save, f->input[k].who, f->input[k].name);
+            return;
+        }
+    for (int i = 0; i < g->nstages; i++)
+        if (g->stage[i].writes && gp_path_match(gp_strdup(f->r->arena, plain(f, g->stage[i].writes)), path, &number)) {
+            AT(f->r, b->save_at, "'save' of the state '%s': '%s' may be written by stage '%s' too: give each a path of its own",
+               b->name, b->save, g->stage[i].name);
+            return;
+        }
+}
+
 void gp_check_files(gp_resolving *r)
 {
     files f = { .r = r, .first.arena = r->arena };
     const gp_graph *g = r->graph;
+    for (int i = 0; i < g->nbuffers; i++)
+        if (g->buffer[i].save) {
+            if (!f.input)
+                list_inputs(&f);
+            check_saved(&f, &g->buffer[i]);
+        }
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *to = &g->stage[i];
         if (!to->writes)

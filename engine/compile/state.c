@@ -28,6 +28,8 @@ void gp_state_read(gp_resolving *r, int buffer)
         AT(r, gp_node_at(b->node, "shape", b->b.at), "the state '%s' has one shape: write it without '<='", name);
     const gp_node *file = gp_node_get(b->node, "save");
     r->read.key = "save";
+    if (file && r->graph->ranks > 1 && !strstr(file->text, "${rank}"))
+        AT(r, file->at, "'save' of the state '%s' is one file for all %d ranks: put ${rank} into its name", name, r->graph->ranks);
     if (file && (b->b.save = gp_read_path(&r->read, file))) {
         const char *base = strrchr(b->b.save, '/');
         base = base ? base + 1 : b->b.save;
@@ -149,9 +151,11 @@ void gp_state_leaves(gp_resolving *r, gp_rstage *carry)
         if (!on || st->broken)
             continue;
         st->broken = true;
-        AT(r, st->s.at, "stage '%s' %s, and %s the state '%s'; all that a frame does with a state is one launch on a device",
+        bool reads = st->s.states && port_of(r, st->s.out, st->s.nout, carry->s.name) < 0;
+        AT(r, st->s.at, "stage '%s' %s, and %s the state '%s'; all that a frame does with a state is one launch on a device%s",
            st->s.name, st->s.device ? "changes how many frames there are" : "runs on the host",
-           st->s.states ? "uses" : "stands between stages that use", carry->s.name);
+           st->s.states ? "uses" : "stands between stages that use", carry->s.name, !reads ? ""
+           : gp_format(r->arena, ": give it a copy, {use: expr, in: %s, expr: in}", carry->s.name));
     }
     if (!told)
         AT(r, carry->s.at, "stages that use the state '%s' also use a buffer that is carried in two ways: let these be alike",

@@ -295,7 +295,7 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
 
 const char gp_resident_head[] =
     "#include \"resident.h\"\n#include \"map.h\"\n#include \"slide.h\"\n#include \"join.h\"\n"
-    "#include \"fold.h\"\n#include \"lines.h\"\n#include \"edge.h\"\n#include \"expr_ops.h\"\n";
+    "#include \"fold.h\"\n#include \"lines.h\"\n#include \"edge.h\"\n#include \"sort.h\"\n#include \"expr_ops.h\"\n";
 
 bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
                            const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)

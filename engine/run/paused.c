@@ -313,6 +313,12 @@ static uint64_t too_many(const struct gp_paused *x, const gp_ring *ring, const g
     return n > (uint64_t)ring->depth ? n - (uint64_t)ring->depth : 0;
 }
 
+/* All frames of all rings of a state are one place. */
+static bool is_moved(const gp_run *run, const gp_ringrt *r, bool last)
+{
+    return !run->plan->pool[r->ring->pool].one || (last && r->buffer->state == r->buffer->name);
+}
+
 static bool load_ring(gp_run *run, gp_ringrt *r, const struct gp_paused *x, const gp_held_ring *h, gp_errs *errs)
 {
     uint64_t depth = (uint64_t)r->ring->depth, end = h->nframes ? h->frame[h->nframes - 1].frame + 1 : 0;
@@ -332,6 +338,8 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const struct gp_paused *x, cons
             r->type[f->frame % depth] = f->type;
         if (r->numbers)
             *gp_numbers_of(r, f->frame) = f->numbers;
+        if (!is_moved(run, r, k == h->nframes - 1))
+            continue;
         if (!move(device_of(run, r->ring->place, f->frame), gp_slot(r, f->frame), f->data, r->ring->bytes, errs))
             return false;
     }

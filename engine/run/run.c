@@ -152,7 +152,7 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
         gp_finite_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
-    return (run->from || gp_states_try(run, errs)) && gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
+    return (run->from || !gp_states_are_saved(run) || gp_states_try(run, errs)) && gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
         && gp_actors_init(run, errs);
 }
 
@@ -419,7 +419,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     if (keep_paused(run, errs))
         return GP_PAUSED;
     gp_stages_close(run);
-    if (run->ready && !errs->failed && *level < 2)
+    if (run->ready && !errs->failed && *level < 2 && gp_states_are_saved(run))
         gp_states_save(run, errs);
     if (!run->goes_on)                 /* else they are those of the paused run still */
         gp_files_kept(p, o, errs);

@@ -248,6 +248,7 @@ typedef struct gp_run_options {
     void *held_up_arg;
     int64_t stop_ns;       /* so long may a run go on that is to end, as it was cancelled (level 1) or has failed: then it is
                               cancelled as by level 2, with a warning; 0: however long its stages take */
+    bool no_saves;         /* the files of states (`save`) are not written */
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */
