@@ -750,7 +750,7 @@ typedef struct gp_advice {
 
 /* What a kind that was built with this header may rely on. Structs that gpipe makes and
  * passes one at a time, by pointer (gp_shape, gp_open, gp_call, gp_dcall, gp_table_call,
- * gp_advice), and gp_kind may grow at their end without a new number. Whenever one of
+ * gp_advice, gp_node), and gp_kind may grow at their end without a new number. Whenever one of
  * them grows by what a kind may write, gp_kind grows too, by a field that GP_KIND sets: gp_register fills up a
  * shorter descriptor with zeros, and refuses a longer one unless what it does not know is
  * zero, so that no kind writes what an older gpipe has no room for. All other structs
