@@ -353,7 +353,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_resize = {
     GP_KIND("resize"), .field = "pictures",
-    .help = "pictures in another size: thumbnails, antialiased, cut or padded to fit",
+    .help = "pictures in another size: thumbnails, antialiased, cut or padded",
     .also = "thumbnail letterbox",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .by_place = true, .each_shape = true, .check = check, .shape = shape, .record = record,

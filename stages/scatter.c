@@ -146,7 +146,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_scatter = {
     GP_KIND("scatter"), .field = "arrays", .also = "put index_copy",
-    .help = "writes to given places along an axis of a state, which keeps the others",
+    .help = "writes to places along an axis of a state, which keeps the rest",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .by_place = true, .shape = shape, .record = record, .table = table,
 };

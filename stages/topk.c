@@ -193,7 +193,7 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_topk = {
     GP_KIND("topk"), .field = "arrays",
     .also = "sort argsort",
-    .help = "the k largest or smallest numbers along an axis, or all sorted, and where they are",
+    .help = "the k largest or smallest numbers along an axis, or all sorted",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };
