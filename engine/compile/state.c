@@ -120,7 +120,7 @@ void gp_state_wire(gp_resolving *r, gp_rstage *carry, int failed)
 
 void gp_state_wire_body(gp_resolving *r)
 {
-    bool read;
+    bool read = false;
     for (int b = 0; b < r->body->stage->s.nin; b++)
         if (r->buffer[b].b.state)
             chain(r, b, -1, &read);
