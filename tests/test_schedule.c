@@ -273,6 +273,34 @@ TEST(test_copied_alike)
     ck_assert_uint_eq(q->pinned_bytes, q->host_bytes);
 }
 
+/* No task waits for what it waits for through another: a state's readers stand between those that change it. */
+TEST(test_no_edge_twice)
+{
+    planned p = plan_ok(
+        "pipeline: t\ndepth: 8\nbatch: 8\nbuffers: {s: {state: true, dtype: u8, shape: [1000]}, was: {carry: f}, f: {like: a}}\n"
+        "stages:\n  - {use: src, name: a}\n  - {use: dev, name: b, in: [a, s, was]}\n  - {use: dev, name: c, in: [b, s, a]}\n"
+        "  - {use: dev, name: d, in: c, out: s}\n  - {use: dev, name: e, in: [b, c, s]}\n  - {use: dev, name: f, in: [b, e]}\n"
+        "  - {use: sink, in: [f, c]}\n", true);
+    const gp_plan *q = p.plan;
+    bool behind[16][16] = { { false } };
+    int edges = 0, stages = 0;
+    ck_assert_int_le(q->ntasks, 16);
+    for (int i = 0; i < q->ntasks; i++) {
+        const gp_task *t = &q->task[i];
+        for (int j = 0; j < t->ndeps; j++) {
+            for (int k = 0; k < q->ntasks; k++)
+                behind[i][k] |= behind[t->dep[j]][k];
+            edges += t->op == GP_TASK_STAGE, stages += t->op == GP_TASK_STAGE && !j;
+        }
+        for (int j = 0; j < t->ndeps; j++) {
+            ck_assert_msg(!behind[i][t->dep[j]], "task %d need not wait for %d", i, t->dep[j]);
+            behind[i][t->dep[j]] = true;
+        }
+    }
+    ck_assert_int_eq(stages, 5);
+    ck_assert_int_eq(edges, 7);        /* b waits for a's copy, s and was; of c to f each for the one before */
+}
+
 /* What other segments copy too lies elsewhere. */
 TEST(test_copied_unlike)
 {

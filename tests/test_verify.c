@@ -140,6 +140,7 @@ static void set_depth(planned *p, const char *buffer, int depth)
     X(all_at_once, for (int i = 0; i < p->plan->ntasks; i++) p->plan->task[i].turn = GP_TURN_BEFORE)
 
 #define BROKEN_STATES(X) \
+    X(a_copy_through_no_other, drop_dep(task_of(p, "get"), (int)(first_copy(p, GP_TASK_COPY_IN) - p->plan->task))) \
     X(a_use_does_not_wait, drop_dep(task_of(p, "put"), (int)(task_of(p, "get") - p->plan->task))) \
     X(a_slot_for_each_frame, p->plan->pool[ring_of(p, "s", true)->pool].one = false) \
     X(one_slot_for_all, p->plan->pool[ring_of(p, "a", true)->pool].one = true) \

@@ -171,16 +171,8 @@ void gp_merge_copies(gp_scheduling *w)
     for (int i = 0; i < p->nrings; i++)
         if (p->ring[i].before >= 0)
             p->ring[i].pool = p->ring[p->ring[i].before].pool, p->ring[i].offset = p->ring[p->ring[i].before].offset;
-    int *seen = GP_NEW(w->a, int, nold);   /* each dep once */
     for (int i = 0; i < p->ntasks; i++) {
         gp_task *t = &p->task[i];
-        int n = 0;
-        for (int j = 0; j < t->ndeps; j++)
-            if (seen[t->dep[j]] != i + 1) {
-                seen[t->dep[j]] = i + 1;
-                t->dep[n++] = t->dep[j];
-            }
-        t->ndeps = n;
         if (t->op == GP_TASK_COPY_PEER)
             t->from_pool = p->ring[t->in[0]].pool, t->to_pool = p->ring[t->out[0]].pool;
     }

@@ -258,9 +258,6 @@ static void make_stage_tasks(lowering *w)
 
 static void depend_on(lowering *w, gp_task *t, int on, int *cap)
 {
-    for (int i = 0; i < t->ndeps; i++)
-        if (t->dep[i] == on)
-            return;
     *GP_PUSH(w->a, t->dep, t->ndeps, *cap) = on;
 }
 

@@ -68,6 +68,29 @@ static void set_totals(gp_plan *p)
     }
 }
 
+/* A task waits for what no other that it waits for waits for: what is behind the others is marked, as far back as the first
+ * of them, and left out. */
+static void reduce_deps(gp_arena *a, gp_plan *p)
+{
+    int *mark = GP_NEW(a, int, p->ntasks), *next = GP_NEW(a, int, p->ntasks);
+    for (int i = 0; i < p->ntasks; i++) {
+        gp_task *t = &p->task[i];
+        int first = i, left = 0, n = 0;
+        for (int j = 0; j < t->ndeps; j++)
+            first = t->dep[j] < first ? t->dep[j] : first;
+        for (int j = 0; j < t->ndeps || left; ) {
+            const gp_task *b = &p->task[left ? next[--left] : t->dep[j++]];
+            for (int k = 0; k < b->ndeps; k++)
+                if (b->dep[k] >= first && mark[b->dep[k]] != i)
+                    mark[b->dep[k]] = i, next[left++] = b->dep[k];
+        }
+        for (int j = 0; j < t->ndeps; j++)
+            if (mark[t->dep[j]] != i)
+                mark[t->dep[j]] = i, t->dep[n++] = t->dep[j];
+        t->ndeps = n;
+    }
+}
+
 static void *dup(gp_arena *a, const void *v, size_t bytes)
 {
     return gp_regrow(a, v, bytes, bytes);
@@ -106,5 +129,7 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     gp_plan *p = schedule(a, from, GP_SLOTS_MANY, errs);
     for (gp_slots s = GP_SLOTS_SOME; p && s <= GP_SLOTS_FEW && !gp_budgets(p, m, &ignored); s++)
         p = schedule(a, from, s, errs);
+    if (p)
+        reduce_deps(a, p);
     return p;
 }

@@ -5,7 +5,8 @@
  * the plan and its graph. A broken invariant is a bug in gpipe (GP_E_BUG); too
  * little memory (budget.c) is the user's to change.
  *
- * Each check may rely on those before it. All are linear, but for one sort. */
+ * Each check may rely on those before it. All are linear, but for one sort, and for tasks that wait for
+ * others through many between. */
 #include <stdlib.h>
 #include "compile/firing.h"
 #include "compile/plan.h"
@@ -20,6 +21,7 @@ typedef struct verifying {
     int *writer;               /* of each ring: its task; -1: the launcher */
     gp_playing play;
     int *consumer, *reader;    /* of each ring: the last actor that was seen to be one */
+    int *path, *passed, *walk; /* of each task, and of waits_for: where it still has to look, in which search it looked; searches */
 } verifying;
 
 #define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
@@ -220,12 +222,20 @@ static bool check_writers(verifying *v)
     return true;
 }
 
-static bool waits_for(const gp_task *t, int task)
+/* Does task `i` wait for `task`, or for one that does? Those before `task` do not. */
+static bool waits_for(const verifying *v, int i, int task)
 {
-    for (int i = 0; i < t->ndeps; i++)
-        if (t->dep[i] == task)
-            return true;
-    return false;
+    bool found = false;
+    int n = 0;
+    for (v->path[n++] = i, v->passed[i] = ++*v->walk; n && !found;) {
+        const gp_task *t = &v->p->task[v->path[--n]];
+        for (int k = 0; k < t->ndeps; k++)
+            found |= t->dep[k] == task;
+        for (int k = 0; k < t->ndeps && !found; k++)
+            if (t->dep[k] > task && v->passed[t->dep[k]] != *v->walk)
+                v->passed[t->dep[k]] = *v->walk, v->path[n++] = t->dep[k];
+    }
+    return found;
 }
 
 /* What task `i` reads of `ring` is there: made in the same launch by a task it
@@ -242,7 +252,7 @@ static bool check_read(const verifying *v, int i, int ring)
             || BUG(v, ring_at(v, ring), "a launch of several frames does not make buffer '%s' before task %d needs it in the "
                    "next frame", ring_name(v, ring), i);
     if (r->producer == actor && t->segment >= 0
-            ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
+            ? v->writer[ring] < 0 || waits_for(v, i, v->writer[ring])
             : r->segment < 0 && v->consumer[ring] == actor)
         return true;
     return BUG(v, ring_at(v, ring), "task %d does not wait for buffer '%s'", i,
@@ -538,7 +548,7 @@ static bool check_state(const verifying *v, int carry)
         const gp_task *t = &p->task[i];
         if (i == carry || !uses(v, t, state))
             continue;
-        ok = i > carry && t->op == GP_TASK_STAGE && t->segment == p->task[carry].segment && waits_for(t, last)
+        ok = i > carry && t->op == GP_TASK_STAGE && t->segment == p->task[carry].segment && waits_for(v, i, last)
           && v->g->stage[t->stage].circles && t->turn == GP_TURN_IN;
         last = i;
     }
@@ -574,6 +584,7 @@ static bool verify(verifying *v, const gp_machine *m)
     const gp_plan *p = v->p;
     v->actor = gp_nones(v->a, v->g->nstages), v->segment_actor = gp_nones(v->a, p->nsegments);
     v->writer = gp_nones(v->a, p->nrings), v->consumer = gp_nones(v->a, p->nrings), v->reader = gp_nones(v->a, p->nrings);
+    v->path = GP_NEW(v->a, int, p->ntasks), v->passed = GP_NEW(v->a, int, p->ntasks), v->walk = GP_NEW(v->a, int, 1);
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
         && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v) && check_states(v)
         && gp_budgets(v->p, m, v->errs);
