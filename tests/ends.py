@@ -290,6 +290,32 @@ check("JSON, usage", rc == 2 and "--poison" in lines[0]["error"], (rc, lines))
 err, rc = end(spawn(*more, "-q", said), "JSON, -q")
 check("JSON, -q", rc == 0 and all("text" in json.loads(l) for l in err.splitlines()), err)
 
+# == what hangs, and lets nobody else end =======================================
+put("hangs.cu", '''#include <stdio.h>
+#include <unistd.h>
+extern "C" __global__ void hangs(const unsigned char *in, unsigned char *out)
+{
+    flockfile(stderr);
+    fclose(fopen("%s", "w"));
+    for (;;)
+        pause();
+}
+''' % path("it-hangs"))
+p = spawn("run", "--device", "cpu", put("locks.yaml", '''buffers: {a: {dtype: u8, shape: [64]}, b: {like: a}}
+stages:
+  - {use: generate, out: a}
+  - {use: kernel, source: hangs.cu, entry: hangs, args: [in, out], grid: 1, block: 1, in: a, out: b}
+  - {use: write, path: locked.npy}
+'''))
+check("a kernel holds a lock", until(lambda: os.path.exists(path("it-hangs"))))
+p.send_signal(signal.SIGTERM)
+check("... the first signal is heard", any("stopping: " in line for line in iter(p.stderr.readline, "")))
+p.send_signal(signal.SIGINT)                           # another, as two that are the same at one moment count once
+err, rc = end(p, "a kernel holds a lock")
+check("... and the second ends the process", rc == 130, (rc, err))
+check("... with no files that are not whole", not [n for n in os.listdir(path("")) if "locked.npy" in n and not n.endswith(".partial")],
+      os.listdir(path("")))
+
 # == a full disk ================================================================
 file = put("file.yaml", "buffers: {a: {dtype: u8, shape: [64, 64]}}\nstages:\n"
            "  - {use: generate, out: a, frames: 50}\n  - {use: write, path: made/a.npy}\n")

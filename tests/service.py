@@ -99,6 +99,7 @@ check("a stage hangs", until(lambda: os.path.exists(path("hangs"))), m.lines())
 check("... and the run ends by itself", m.end() == 143, m.lines())
 said = "\n".join(m.lines())
 check("... and names the stage", "stage 'lua' has been busy with frame 3 for " in said and "since it was to end, and is stopped at once" in said, said)
+check("... halfway, so that it has ended by then", "the run has gone on for 1 s since" in said, said)
 check("... with what there is", re.search(r"[1-9]\d* cancelled", said) and os.path.exists(path("whole.npy.partial"))
       and not os.path.exists(path("whole.npy")), (said, os.listdir(path(""))))
 

@@ -260,8 +260,8 @@ const gp_verb gp_verb_run = {
           "lines of a log on stderr" },
         GP_OPTION_JOIN_TIMEOUT,
         { "stop-timeout", 0, "TIME", GP_TO_TIME(stop_ns),
-          "a run that is to end stops at once after so long, as after a second Ctrl-C; default: 20s with --service, else it "
-          "waits" },
+          "a run that is to end has ended after so long: 2s before it stops at once, as after a second Ctrl-C; default: 20s "
+          "with --service, else it waits" },
         { "poison", 0, NULL, GP_TO_FLAG(poison),
           "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave "
           "unwritten; a stage on the host that changes its input is an error" },

@@ -1,5 +1,5 @@
 /* signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
- * second stops it, the third gives up. SIGHUP, of which a terminal that is closed sends
+ * second stops it, the third gives up, and so does an alarm some time after the second. SIGHUP, of which a terminal that is closed sends
  * several, lets it come to its end. A fault, such as that of a kernel that
  * writes beyond its output, or of a plug-in, ends the process as ever, but says where it was.
  *
@@ -33,6 +33,8 @@ static struct {
     char name[GP_REMOVED][PATH_MAX];   /* what `file` may point to */
     _Atomic(const char *) file[GP_REMOVED];
 } running;
+
+enum { GIVE_UP_S = 10 };       /* well above the 2 s for which a run waits for its stages then */
 
 double gp_seconds(void)
 {
@@ -246,16 +248,23 @@ static bool is_again(int signal)
     return again;
 }
 
+/* A stage may have spoiled the heap, or have taken a lock for good, and then nothing else here comes to an end. */
+static void give_up(int signal)
+{
+    remove_files();
+    _exit(128 + (signal == SIGALRM ? atomic_load(&running.signal) : signal));
+}
+
 static void stop_by(int signal)
 {
     if (is_again(signal))
         return;
     int level = atomic_fetch_add(&running.level, 1) + 1;
     gp_pipeline *p = atomic_load(&running.pipeline);
-    if (level > 2) {
-        remove_files();
-        _exit(128 + signal);
-    }
+    if (level > 2)
+        give_up(signal);
+    if (level == 2 && !sigaction(SIGALRM, &(struct sigaction){ .sa_handler = give_up }, NULL))
+        alarm(GIVE_UP_S);
     if (!p)
         return;
     gp_cancel(p, level);

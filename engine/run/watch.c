@@ -15,7 +15,7 @@
 enum {
     TICK_MS = 50,
     LATE_MS = 2 * TICK_MS,     /* a tick counts as this at most: in one that took longer nobody here had a processor */
-    GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
+    GRACE_MS = 2000,           /* for threads to come back once nothing new starts, but half of stop_ns at most */
     LONG_MS = 1000,            /* so long at one frame, so long after the end was asked for: that holds it up; so long
                                   may who others do not wait for take for a frame once these have ended */
 };
@@ -367,6 +367,8 @@ static bool watch(gp_run *run, const gp_watcher *w)
 {
     int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, ends = 0, stopped = 0, left = now;
     uint64_t last = w->progress(run, ticked);
+    int64_t stop = run->options.stop_ns, most_grace = GRACE_MS * 1000000LL;
+    int64_t grace = stop && stop / 2 < most_grace ? stop / 2 : most_grace;
     bool told = false, told_early = false;
     struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
 
@@ -400,13 +402,12 @@ static bool watch(gp_run *run, const gp_watcher *w)
             ends = now;
         if (level == 1 && !told_early && now - ends > LONG_MS * 1000000LL)
             told_early = tell_who(run, w, true);
-        if (level == 1 && run->options.stop_ns && now - ends > run->options.stop_ns)
+        if (level == 1 && stop && now - ends > stop - grace)
             told = stop_late(run, w, now - ends);
         if (!level && now - moved < stall / 2)         /* else it is a stall, if it goes on so */
             tell_slow(run, w);
         told = told || (asked >= 2 && tell_who(run, w, false));
-        int64_t grace = !gp_loans_are_out(run) ? GRACE_MS * 1000000LL : stall ? stall : INT64_MAX;
-        if (stopped && now - stopped > grace)
+        if (stopped && now - stopped > (!gp_loans_are_out(run) ? grace : stall ? stall : INT64_MAX))
             return w->back(run);
         if (stall && !stopped && now - moved > stall)
             w->stalled(run, now - moved);

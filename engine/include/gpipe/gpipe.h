@@ -246,8 +246,9 @@ typedef struct gp_run_options {
      * (`ends`). Else for each frame with which a stage is at work for longer than `stall_timeout`. */
     void (*held_up)(void *arg, bool ends, const gp_errs *who);
     void *held_up_arg;
-    int64_t stop_ns;       /* so long may a run go on that is to end, as it was cancelled (level 1) or has failed: then it is
-                              cancelled as by level 2, with a warning; 0: however long its stages take */
+    int64_t stop_ns;       /* so long may a run go on that is to end, as it was cancelled (level 1) or has failed: 2 s before
+                              (halfway, if it is below 4 s) it is cancelled as by level 2, with a warning, and then a stage that
+                              is not done is abandoned; 0: however long its stages take */
     bool no_saves;         /* the files of states (`save`) are not written */
 } gp_run_options;
 
