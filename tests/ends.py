@@ -316,6 +316,28 @@ check("... and the second ends the process", rc == 130, (rc, err))
 check("... with no files that are not whole", not [n for n in os.listdir(path("")) if "locked.npy" in n and not n.endswith(".partial")],
       os.listdir(path("")))
 
+# == a state that two runs save =================================================
+keeps = put("keeps.yaml", '''buffers: {a: {dtype: f32, shape: [4]}, b: {like: a}, s: {state: true, like: a, save: kept/s.npy}}
+stages:
+  - {use: generate, out: a, rate: 200}
+  - {use: expr, in: [a, s], out: s, expr: s + 1}
+  - {use: expr, in: [a, s], out: b, expr: a + s}
+  - {use: write, path: "keeps/%05d.raw"}
+''')
+p = spawn("run", "--device", "cpu", keeps)
+check("a run has a state", until(lambda: frames("keeps") > 2))
+err, rc = end(spawn("run", "--device", "cpu", "--set", "stages.write.path=others/%05d.raw", keeps), "two save a state")
+check("a second that would save it, too, is refused", rc == 1 and f"another run is writing it (process {p.pid})" in err
+      and "keeps.yaml:1:" in err and not frames("others"), (rc, err))
+p.send_signal(signal.SIGINT)
+err, rc = end(p, "the first that saves a state")
+check("... and the first saves it", rc == 130 and os.listdir(path("kept")) == ["s.npy"], (rc, err, os.listdir(path("kept"))))
+p = spawn("run", "--device", "cpu", "--set", "stages.write.path=others/%05d.raw", keeps)
+check("... and then another may", until(lambda: frames("others") > 2))
+p.send_signal(signal.SIGTERM)
+err, rc = end(p, "another that saves a state")
+check("... which saves it", rc == 143 and os.listdir(path("kept")) == ["s.npy"], (rc, err, os.listdir(path("kept"))))
+
 # == a full disk ================================================================
 file = put("file.yaml", "buffers: {a: {dtype: u8, shape: [64, 64]}}\nstages:\n"
            "  - {use: generate, out: a, frames: 50}\n  - {use: write, path: made/a.npy}\n")

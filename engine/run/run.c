@@ -152,7 +152,8 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
         gp_finite_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
-    return (run->from || !gp_states_are_saved(run) || gp_states_try(run, errs)) && gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
+    return (run->from || !gp_states_are_saved(run) || gp_states_hold(run, errs)) && gp_accounts_make(run)
+        && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
         && gp_actors_init(run, errs);
 }
 
@@ -215,6 +216,7 @@ void gp_run_destroy(gp_run *run)
     gp_nvtx_close(run);
     gp_filetable_free(run->held_files);
     gp_resume_free(run);
+    gp_states_drop(run);
     close(run->done_fd);
     pthread_mutex_destroy(&run->lock);
     pthread_mutex_destroy(&run->engine_lock);
@@ -377,6 +379,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     if (back && run->ready && from) {
         set_paused(from, NULL);
         run->goes_on = NULL;
+        run->saves = was->saves, was->saves = NULL;
     }
     if (back && run->ready && !run->set_up_errs.failed) {
         if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
@@ -421,6 +424,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     gp_stages_close(run);
     if (run->ready && !errs->failed && *level < 2 && gp_states_are_saved(run))
         gp_states_save(run, errs);
+    gp_states_drop(run);
     if (!run->goes_on)                 /* else they are those of the paused run still */
         gp_files_kept(p, o, errs);
     if (!errs->failed && !atomic_load(&run->level))

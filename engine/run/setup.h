@@ -44,12 +44,13 @@ const gp_saved *gp_resume_saved(const gp_run *run, int stage);
 void gp_resume_start(gp_run *run);
 void gp_resume_stop(gp_run *run);
 void gp_resume_done(gp_run *run, gp_errs *errs);
-/* state_file.c: before a run begins, can the files of its states be written? Once it has ended well, they are. */
+/* state_file.c: before a run begins, the files of its states are opened; once it has ended well, they are written. */
 static inline bool gp_states_are_saved(const gp_run *run)
 {
     return !run->options.no_sinks && !run->options.no_saves;
 }
-bool gp_states_try(gp_run *run, gp_errs *errs);
+bool gp_states_hold(gp_run *run, gp_errs *errs);
+void gp_states_drop(gp_run *run);
 bool gp_states_save(gp_run *run, gp_errs *errs);
 void gp_resume_free(gp_run *run);
 

@@ -1,8 +1,9 @@
 /* state_file.c - the key `save` of a state: the .npy file that has it once the run has ended.
  *
- * That the file can be written is found out before the first frame. It gets its name when it is whole, and not in a run
- * that failed or was stopped at once: what is there then is of an earlier run. */
+ * It is opened before the first frame and held until the run ends, so that no other run saves to it meanwhile. It gets its
+ * name when it is whole, and not in a run that failed or was stopped at once: what is there then is of an earlier run. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include "base/npy.h"
 #include "base/outfile.h"
@@ -10,26 +11,51 @@
 #include "run/setup.h"
 #include "run/tap.h"
 
-static gp_outfile new_file(void)
+typedef struct gp_state_file gp_state_file;
+struct gp_state_file {
+    gp_state_file *next;
+    gp_outfile out;
+    char path[];               /* as the state says it */
+};
+
+static gp_state_file *file_of(const gp_run *run, const char *path)
 {
-    return (gp_outfile){ .durable = GP_DURABLE_FILE, .is_sole = true };
+    gp_state_file *f = run->saves;
+    while (f && strcmp(f->path, path))
+        f = f->next;
+    return f;
 }
 
-bool gp_states_try(gp_run *run, gp_errs *errs)
+/* Opens the file of a state, which no other run may then save to. */
+static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
+{
+    char why[GP_WHY];
+    gp_state_file *f = calloc(1, sizeof *f + strlen(b->save) + 1);
+    if (!f)
+        return gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
+    f->out = (gp_outfile){ .durable = GP_DURABLE_FILE, .is_sole = true };
+    strcpy(f->path, b->save);
+    f->next = run->saves, run->saves = f;
+    return gp_outfile_open(&f->out, b->save, why)
+        || gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
+}
+
+bool gp_states_hold(gp_run *run, gp_errs *errs)
 {
     bool ok = true;
-    for (int i = 0; i < run->graph->nbuffers; i++) {
-        const gp_buffer *b = &run->graph->buffer[i];
-        gp_outfile f = new_file();
-        char why[GP_WHY];
-        if (!b->save)
-            continue;
-        if (gp_outfile_open(&f, b->save, why))
-            gp_outfile_drop(&f);
-        else
-            ok = gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
-    }
+    for (int i = 0; i < run->graph->nbuffers; i++)
+        if (run->graph->buffer[i].save)
+            ok &= hold(run, &run->graph->buffer[i], errs);
     return ok;
+}
+
+void gp_states_drop(gp_run *run)
+{
+    for (gp_state_file *f; (f = run->saves);) {
+        run->saves = f->next;
+        gp_outfile_drop(&f->out);
+        free(f);
+    }
 }
 
 static bool save(gp_run *run, const gp_ringrt *r, gp_errs *errs)
@@ -42,13 +68,13 @@ static bool save(gp_run *run, const gp_ringrt *r, gp_errs *errs)
     struct iovec all[] = { { head, n }, { data, bytes } };
     if (!data)
         return gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
-    gp_outfile f = new_file();
     pthread_mutex_lock(&run->pipeline->taps.lock);
     bool ok = gp_taps_fetch(run, r, 0, data, bytes, errs);
     pthread_mutex_unlock(&run->pipeline->taps.lock);
-    if (ok && !(gp_outfile_open(&f, b->save, why) && gp_write_all(f.fd, all, 2, why) && gp_outfile_commit(&f, why)))
+    ok = ok && (file_of(run, b->save) || hold(run, b, errs));       /* a plan that came later may name another */
+    gp_outfile *f = ok ? &file_of(run, b->save)->out : NULL;
+    if (ok && !(gp_write_all(f->fd, all, 2, why) && gp_outfile_commit(f, why)))
         ok = gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
-    gp_outfile_drop(&f);
     free(data);
     return ok;
 }
