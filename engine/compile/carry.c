@@ -6,6 +6,7 @@
  *
  * A cycle that is all on the device is one segment, which its frames do not leave: there the copy is a part of the
  * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch_body.c). */
+#include <errno.h>
 #include <string.h>
 #include "base/num.h"
 #include "compile/resolve.h"
@@ -40,22 +41,57 @@ bool gp_is_carry(const gp_stage *st)
 
 /* ---- what `buffers:` says ---------------------------------------------------------- */
 
+static bool is_npy(const char *text)
+{
+    size_t n = strlen(text);
+    return n > 4 && !strcmp(text + n - 4, ".npy");
+}
+
+/* 'init' is the name of a file or a number: of a text with variables, what these make of it. */
+static bool read_init(gp_resolving *r, const gp_node *init, const char *name, gp_num *first, const char **path)
+{
+    bool of_vars = init->kind == GP_SCALAR && strstr(init->text, "${");
+    const char *text = of_vars ? gp_read_text(&r->read, init) : init->text;
+    if (!text)
+        return false;
+    if (is_npy(text))
+        return (*path = gp_read_path(&r->read, init)) != NULL;
+    if (!of_vars)
+        return gp_read_num(&r->read, init, first);
+    gp_errs quiet = { .n = 0 }, *errs = r->read.errs;
+    gp_node n = *init;
+    n.text = text, n.len = strlen(text), n.expr = NULL;
+    r->read.errs = &quiet;
+    bool ok = gp_read_num(&r->read, &n, first);
+    r->read.errs = errs;
+    return ok || AT(r, init->at, "'init' of buffer '%s' is '%s', which is neither a number nor a .npy file", name, text);
+}
+
 void gp_carry_read_init(gp_resolving *r, int buffer)
 {
-    const gp_node *init = gp_node_get(r->buffer[buffer].node, "init");
+    const gp_node *map = r->buffer[buffer].node, *init = gp_node_get(map, "init"), *missing = gp_node_get(map, "missing");
+    const char *name = r->buffer[buffer].b.name, *path = NULL;
     gp_num first = { .is_int = true };
-    bool file = init && init->kind == GP_SCALAR && strlen(init->text) > 4 && !strcmp(init->text + strlen(init->text) - 4, ".npy");
     r->read.key = "init";
-    bool broken = init && !file && !gp_read_num(&r->read, init, &first);
+    bool broken = init && !read_init(r, init, name, &first, &path);
+    if (missing && !path && !broken)
+        AT(r, missing->at, "'missing' has no effect: 'init' of buffer '%s' is no file", name);
+    r->read.key = "missing";
+    if (missing && path) {
+        gp_num instead;
+        broken = !gp_read_num(&r->read, missing, &instead);
+        if (!broken && gp_probe_get(r->probe, path, false)->file.error == ENOENT)
+            path = NULL, first = instead, init = missing;
+    }
     r->buffer[buffer].init = -1;
-    if (r->buffer[buffer].b.state && !file && !broken && first.is_int && !first.i)     /* zeros need no memory */
+    if (r->buffer[buffer].b.state && !path && !broken && first.is_int && !first.i)     /* zeros need no memory */
         return;
     gp_rbuf *b = gp_push_buffer(r, gp_format(r->arena, "%s.init", r->buffer[buffer].b.name),
                                 init ? init->at : r->buffer[buffer].b.at);
     r->buffer[buffer].init = (int)(b - r->buffer);
     b->konst = true, b->b.depth = 1;
     b->b.value = first;
-    b->broken = file ? !(b->b.path = gp_read_path(&r->read, init)) : broken;
+    b->b.path = path, b->broken = broken;
 }
 
 void gp_carry_read(gp_resolving *r, int buffer)

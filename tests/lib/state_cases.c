@@ -170,18 +170,25 @@ TEST_THIN(scatter, PUTS, 1)
 
 /* ---- what is kept of it ------------------------------------------------- */
 
-/* A run begins with what the one before saved; one that fails leaves that as it is. */
-TEST(saved)
+static const struct { const char *init[2]; } inits[] = {       /* of the first run, and of those behind it */
+    { { "0", "out/s.npy" } }, { { "\"${none}\"", "\"${out}/s.npy\"" } }, { { "\"${kept}\"", "\"${kept}\"" } },
+    { { "out/s.npy, missing: 0", "out/s.npy, missing: 0" } }, { { "\"${out}/s.npy\", missing: none", "out/s.npy, missing: 7" } },
+};
+
+/* A run begins with what the one before saved, the first with a number, or with what is said of a file that is not there;
+ * one that fails leaves that as it is. */
+TEST_EACH(saved, inits)
 {
     const char *dir = pipe_dir();
     size_t n;
     float sum[4] = { 0 };
     pipe_text(dir, "fail.lua", "function process(f, x, y)\n  if f.index == 5 then error('no') end\n  y:copy(x)\nend\n");
     for (int run = 0; run < 4; run++) {
-        char *yaml = format("buffers: {x: {dtype: f32, shape: [4]}, s: {state: true, dtype: f32, shape: [4], init: %s, save: out/s.npy}, "
+        char *yaml = format("vars: {kept: %s, none: 0, out: out}\n"
+                            "buffers: {x: {dtype: f32, shape: [4]}, s: {state: true, dtype: f32, shape: [4], init: %s, save: out/s.npy}, "
                             "y: {like: x}}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
                             "  - {use: expr, in: [x, s], out: s, expr: s + x}\n  - {use: expr, in: [x, s], out: y, expr: s - x}\n"
-                            "%s  - {use: discard}\n", run ? "out/s.npy" : "0",
+                            "%s  - {use: discard}\n", run ? "out/s.npy" : "0", inits[_i].init[run > 0],
                             run == 2 ? "  - {use: lua, script: fail.lua}\n" : "");
         pipe_result r = cases_run(dir, yaml, run);
         ck_assert_msg(r.outcome == (run == 2 ? GP_ERROR : GP_DONE), "run %d: %s", run, pipe_said(&r.errs));
