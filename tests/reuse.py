@@ -90,6 +90,21 @@ for args in ["parts/one.yaml"], ["parts/one.yaml", "--set", "vars.n=3"]:
     check("a file without inputs, by itself", run("run", "-q", *args).returncode == 0, args)
 check("--set of a default", np.load("parts/x.npy").shape == (12,), np.load("parts/x.npy").shape)
 
+star = """buffers: {r: {dtype: f32, shape: [4]}}
+stages:
+  - {use: generate, frames: 5, out: r}
+  - {name: ya, use: scale, in: r, a: 2}
+  - {name: yb, use: scale, in: r, a: 3}
+  - {name: yc, use: concat, in: INPUTS}
+  - {name: k, use: scale, in: yc, a: i, repeat: {over: {i: 1}}}
+  - {use: write, path: star.npy}
+"""
+for own in "name: yc, use: concat", "name: c, use: concat, out: yc":
+    put("star.yaml", star.replace("INPUTS", '"y*"').replace("name: yc, use: concat", own))
+    put("star-long.yaml", star.replace("INPUTS", "[ya, yb]").replace("name: yc, use: concat", own))
+    both = [graph(name).replace(name, "") for name in ("star.yaml", "star-long.yaml")]
+    check(f"a pattern does not name what the stage itself makes: {own}", both[0] == both[1] and "ya, yb -> yc" in both[0], both)
+
 # ---- what is said, of which place --------------------------------------------
 
 put("parts/typo.yaml", "inputs: [x]\nvars: {gain: 2}\nstages:\n  - {use: scale, a: gian}\n  - {use: discard}\n")

@@ -342,8 +342,18 @@ static bool matches(const char *pattern, const char *name)
 
 typedef struct found { const char *local; gp_node *node; } found;
 
-/* Adds the buffers that one text names. */
-static int find_named(gp_x *x, const gp_x_scope *s, const gp_node *said, found *v, int n)
+/* Does the stage `map` itself make the buffer? A state is only changed. */
+static bool makes(const gp_x *x, const gp_node *map, const char *whole)
+{
+    const gp_node *said = gp_node_get(map, "out"), *out = said ? said : gp_node_get(map, "name");
+    bool is = out && out->kind == GP_SCALAR && !strcmp(out->text, whole);
+    for (int i = 0; out && i < out->n && !is; i++)
+        is = !strcmp(out->item[i]->text, whole);
+    return is && !gp_node_get(gp_node_get(x->buffers, whole), "state");
+}
+
+/* Adds the buffers that one text of `map` names: a pattern none that the stage itself makes. */
+static int find_named(gp_x *x, const gp_x_scope *s, const gp_node *map, const gp_node *said, found *v, int n)
 {
     const char *text = said->kind == GP_SCALAR && said->len ? gp_x_text_of(x, said) : NULL;
     int first = n;
@@ -351,7 +361,8 @@ static int find_named(gp_x *x, const gp_x_scope *s, const gp_node *said, found *
         for (int i = 0; i < in->n && n < GP_MAXPORT + 1; i++)
             if (matches(text, in->buffer[i].local)) {
                 const char *full = gp_x_lookup(x, in, in->buffer[i].local);
-                v[n++] = (found){ in->buffer[i].local, gp_x_new_node(x, GP_SCALAR, full, said->at) };
+                if (!makes(x, map, full))
+                    v[n++] = (found){ in->buffer[i].local, gp_x_new_node(x, GP_SCALAR, full, said->at) };
             }
     if (text && strchr(text, '*') && n == first)
         SAY(x, said->at, "no buffer has a name like '%s'", text);
@@ -385,14 +396,14 @@ void gp_x_find_inputs(gp_x *x, const gp_x_later *l)
     int n = 0, cap = 0;
     if (said->kind == GP_MAP) {
         for (int i = 0; i < said->n; i++, n = 0)
-            if ((n = find_named(x, l->s, said->item[i], v, 0)) > 1)
+            if ((n = find_named(x, l->s, l->map, said->item[i], v, 0)) > 1)
                 SAY(x, said->item[i]->at, "'%s' names %d buffers, and a port takes one", said->item[i]->text, n);
             else if (n)
                 said->item[i] = v[0].node;
         return;
     }
     for (int i = 0; i < (said->kind == GP_LIST ? said->n : 1) && n <= GP_MAXPORT; i++)
-        n = find_named(x, l->s, said->kind == GP_LIST ? said->item[i] : said, v, n);
+        n = find_named(x, l->s, l->map, said->kind == GP_LIST ? said->item[i] : said, v, n);
     if (n > GP_MAXPORT) {
         SAY(x, said->at, "a stage has at most %d inputs", GP_MAXPORT);
         return;

@@ -104,6 +104,17 @@ static void default_out(gp_resolving *r, const gp_rstage *st, struct side *s)
         s->c[s->n++] = (struct conn){ port ? port->name : NULL, name, st->s.at };
 }
 
+/* Is what a loop calls so a state beside the loop, which is not both among its inputs and its outputs? */
+static bool is_state_beside(const gp_resolving *r, const gp_rbuf *b, const char *name)
+{
+    const gp_resolving *outside = r->body ? r->body->outside : NULL;
+    int is = outside && !b ? gp_table_index(&outside->buffer_index, name) : -1;
+    for (int p = 0; b && outside && p < r->body->stage->s.nin; p++)
+        if (b == &r->buffer[p])
+            is = r->body->stage->s.in[p];
+    return is >= 0 && outside->buffer[is].b.state;
+}
+
 static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn *c)
 {
     gp_rbuf *b = gp_find_buffer(r, c->buffer);
@@ -116,6 +127,9 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     }
     if (b && b->carry && !gp_is_carry(&st->s))
         return AT(r, c->at, "buffer '%s' carries '%s'; stage '%s' cannot write it", c->buffer, b->carry, st->s.name);
+    if (is_state_beside(r, b, c->buffer))
+        return AT(r, c->at, "stage '%s' changes '%s', which is a state beside the loop: name it in 'in' and in 'out' of the "
+                  "loop, too, {%s: %s}", st->s.name, c->buffer, c->buffer, c->buffer);
     if (b && b->b.given)
         return AT(r, c->at, "buffer '%s' comes into the loop; stage '%s' cannot write it: let it make another, and carry: "
                   "{%s: THAT}", c->buffer, st->s.name, c->buffer);
@@ -178,6 +192,12 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         return;
     }
     if (!b) {
+        for (int i = 0; i < r->nbuffers; i++)
+            if (!strncmp(r->buffer[i].b.name, c->buffer, strlen(c->buffer)) && r->buffer[i].b.name[strlen(c->buffer)] == '.') {
+                AT(r, c->at, "no stage makes a buffer '%s', but there is '%s': '%s.*' names all that are so", c->buffer,
+                   r->buffer[i].b.name, c->buffer);
+                return;
+            }
         const char *like = gp_near_buffer(r, &near), *file = !*like && strpbrk(c->buffer, "./") ? gp_format(r->arena, "; to read a file, declare a constant, "
                                         "buffers: {w: {const: %s}}, and write 'w' here", c->buffer) : NULL;
         AT(r, c->at, "no stage makes a buffer '%s'%s", c->buffer, file ? file : like);
