@@ -50,73 +50,101 @@ LINEAR(f64_f64, double, double)
 #ifndef GP_CPU
 /* ---- few rows ------------------------------------------------------------ */
 
-/* dst = activation(src weights^T + bias) + more, of `rows` rows of k elements, at most ROWS, and n weights' rows of as many.
- * `lanes` threads have a row of weights, 16 bytes of it at a time: each weight is read once for all rows. Sums are f32,
- * lane by lane in order, then halves. k elements are a multiple of 16 bytes. */
-template <int ROWS, class T>
-static __device__ __forceinline__ void linear_few(T *dst, size_t dst_step, const T *src, size_t src_step, const T *weights,
-                                                  size_t weights_step, const T *bias, size_t bias_step, const T *more,
-                                                  size_t more_step, unsigned rows, unsigned n, unsigned k, unsigned lanes,
-                                                  int activation)
+/* c += a b, of a 16 x 8 and b 8 x 8, as one warp has them: thread 4 g + t has columns 2 t and 2 t + 1 of row g (a[0]) and of
+ * row g + 8 (a[1]), rows 2 t and 2 t + 1 of column g (b), and of c the columns 2 t and 2 t + 1 of row g, then of row g + 8. */
+static __device__ __forceinline__ void multiply(float c[4], unsigned a0, unsigned a1, unsigned b)
 {
-    enum { EACH = 16 / sizeof(T), WARP = 32 };
-    struct alignas(16) vector { T v[EACH]; };
-    GP_SHARED(float, part);
-    dst += blockIdx.z * dst_step, src += blockIdx.z * src_step, weights += blockIdx.z * weights_step;
-    bias += bias ? blockIdx.z * bias_step : 0, more += more ? blockIdx.z * more_step : 0;
-    const unsigned beside = blockDim.x / lanes, lane = threadIdx.x % lanes, warps = blockDim.x / WARP;
-    for (unsigned first = blockIdx.x * beside; first < n; first += gridDim.x * beside) {
-        const unsigned row = first + threadIdx.x / lanes;
-        const T *w = weights + (row < n ? row : n - 1) * (size_t)k;
-        float sum[ROWS] = { 0 };
-#pragma unroll 4
-        for (unsigned i = lane * EACH; i < k; i += lanes * EACH) {
-            const vector a = *(const vector *)(w + i);
-#pragma unroll
-            for (unsigned r = 0; r < ROWS; r++) {
-                const vector x = *(const vector *)(src + (r < rows ? r : 0) * (size_t)k + i);
-#pragma unroll
-                for (int e = 0; e < EACH; e++)
-                    sum[r] = fmaf(convert<float>(a.v[e]), convert<float>(x.v[e]), sum[r]);
-            }
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a0), "r"(a1), "r"(b));
+}
+
+enum { FEW = 8, HIGH = 16, WARP = 32, WARPS = 8, EACH = 8 };   /* rows; weights' rows of a block; elements of a load */
+struct alignas(16) vector { union { gp_half v[EACH]; unsigned pair[EACH / 2]; }; };
+
+static __device__ __forceinline__ float all_of_warp(float x)
+{
+    for (int half = WARP / 2; half; half /= 2)
+        x += __shfl_xor_sync(~0u, x, half);
+    return x;
+}
+
+/* A warp brings a row to mean 0 and deviation 1. */
+static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half *src, unsigned k, float epsilon)
+{
+    const unsigned lane = threadIdx.x % WARP;
+    float sum = 0, squares = 0;
+    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
+        const vector x = *(const vector *)(src + i);
+        for (int e = 0; e < EACH; e++)
+            sum += convert<float>(x.v[e]);
+    }
+    const float mean = all_of_warp(sum) / k;
+    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
+        const vector x = *(const vector *)(src + i);
+        for (int e = 0; e < EACH; e++) {
+            const float d = convert<float>(x.v[e]) - mean;
+            squares += d * d;
         }
-#pragma unroll
-        for (unsigned r = 0; r < ROWS; r++)
-            for (unsigned half = (lanes < WARP ? lanes : WARP) / 2; half; half /= 2)
-                sum[r] += __shfl_down_sync(~0u, sum[r], half);
-        if (lanes > WARP) {
-            if (threadIdx.x % WARP == 0)
-#pragma unroll
-                for (unsigned r = 0; r < ROWS; r++)
-                    part[r * warps + threadIdx.x / WARP] = sum[r];
-            __syncthreads();
-            if (lane == 0)
-#pragma unroll
-                for (unsigned r = 0; r < ROWS; r++)
-                    for (unsigned i = 1; i < lanes / WARP; i++)
-                        sum[r] += part[r * warps + threadIdx.x / WARP + i];
-            __syncthreads();
-        }
-        if (lane == 0 && row < n)
-#pragma unroll
-            for (unsigned r = 0; r < ROWS; r++)
-                if (r < rows) {
-                    const float x = activated(bias ? sum[r] + convert<float>(bias[row]) : sum[r], activation);
-                    dst[r * (size_t)n + row] = convert<T>(more ? x + convert<float>(more[r * (size_t)n + row]) : x);
-                }
+    }
+    const float factor = rsqrtf(all_of_warp(squares) / k + epsilon);
+    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
+        vector x = *(const vector *)(src + i);
+        for (int e = 0; e < EACH; e++)
+            x.v[e] = convert<gp_half>((convert<float>(x.v[e]) - mean) * factor);
+        *(vector *)(dst + i) = x;
     }
 }
 
-#define FEW(rows_, name, T)                                                                                 \
-    extern "C" __global__ void linear_few##rows_##_##name(T *dst, size_t dst_step, const T *src, size_t src_step, \
-        const T *weights, size_t weights_step, const T *bias, size_t bias_step, const T *more, size_t more_step, \
-        unsigned rows, unsigned n, unsigned k, unsigned lanes, int activation)                              \
-    {                                                                                                       \
-        linear_few<rows_>(dst, dst_step, src, src_step, weights, weights_step, bias, bias_step, more, more_step, rows, \
-                          n, k, lanes, activation);                                                         \
+/* dst = activation(src weights^T + bias) + more, of `rows` rows of k elements, at most FEW, and n weights' rows of as many; k
+ * is a multiple of EACH. With an epsilon above 0 each row of src is normalized before. So few rows take as long as their
+ * weights take to be read, which each are once: by the warps of a block in turns, 4 threads having 32 elements of a row of
+ * weights and of a row of src. Which of them are multiplied at once is of no matter to a sum, if it is the same in both. Then
+ * the warps' sums are added, in order. */
+extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const gp_half *src, size_t src_step,
+                                          const gp_half *weights, size_t weights_step, const gp_half *bias, size_t bias_step,
+                                          const gp_half *more, size_t more_step, unsigned rows, unsigned n, unsigned k,
+                                          int activation, float epsilon)
+{
+    GP_SHARED(float, part);                /* [WARPS][HIGH][FEW]; behind it what is normalized */
+    dst += blockIdx.z * dst_step, src += blockIdx.z * src_step, weights += blockIdx.z * weights_step;
+    bias += bias ? blockIdx.z * bias_step : 0, more += more ? blockIdx.z * more_step : 0;
+    const unsigned warp = threadIdx.x / WARP, group = threadIdx.x % WARP / 4, at = threadIdx.x % 4 * EACH;
+    if (epsilon > 0) {
+        gp_half *even = (gp_half *)(part + WARPS * HIGH * FEW);
+        if (warp < rows)
+            normalize_row(even + warp * k, src + warp * (size_t)k, k, epsilon);
+        src = even;
+        __syncthreads();
     }
-FEW(1, f16, gp_half) FEW(2, f16, gp_half) FEW(4, f16, gp_half) FEW(8, f16, gp_half)
-FEW(1, f32, float) FEW(2, f32, float) FEW(4, f32, float) FEW(8, f32, float)
+    const gp_half *x = src + (group < rows ? group : 0) * (size_t)k + at;
+    for (unsigned first = blockIdx.x * HIGH; first < n; first += gridDim.x * HIGH) {
+        const unsigned low = first + group, high = low + HIGH / 2;
+        const gp_half *w0 = weights + (low < n ? low : n - 1) * (size_t)k + at;
+        const gp_half *w1 = weights + (high < n ? high : n - 1) * (size_t)k + at;
+        float c[4] = { 0 };
+#pragma unroll 4
+        for (unsigned i = warp * 4 * EACH; i < k; i += WARPS * 4 * EACH) {
+            vector a0 = {}, a1 = {}, b = {};
+            if (i + at < k)
+                a0 = *(const vector *)(w0 + i), a1 = *(const vector *)(w1 + i), b = *(const vector *)(x + i);
+#pragma unroll
+            for (int j = 0; j < EACH / 2; j++)
+                multiply(c, a0.pair[j], a1.pair[j], b.pair[j]);
+        }
+        float *to = part + (warp * HIGH + group) * FEW + threadIdx.x % 4 * 2;
+        to[0] = c[0], to[1] = c[1], to[HIGH / 2 * FEW] = c[2], to[HIGH / 2 * FEW + 1] = c[3];
+        __syncthreads();
+        const unsigned row = threadIdx.x / HIGH, column = first + threadIdx.x % HIGH;
+        if (row < rows && column < n) {
+            float sum = 0;
+            for (int i = 0; i < WARPS; i++)
+                sum += part[(i * HIGH + threadIdx.x % HIGH) * FEW + row];
+            sum = activated(bias ? sum + convert<float>(bias[column]) : sum, activation);
+            dst[row * (size_t)n + column] = convert<gp_half>(more ? sum + convert<float>(more[row * (size_t)n + column]) : sum);
+        }
+        __syncthreads();
+    }
+}
 #endif
 
 GP_KERNELS(GP_K(linear_f16_f16) GP_K(linear_f32_f16) GP_K(linear_f32_f32) GP_K(linear_f64_f64))

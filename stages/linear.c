@@ -1,4 +1,5 @@
-/* linear.c - a layer of a network: activation(in weights^T + bias) + add, as torch.nn.functional.linear has it; see
+/* linear.c - a layer of a network: activation(in weights^T + bias) + add, as torch.nn.functional.linear has it,
+ * behind torch.nn.functional.layer_norm if that is asked for; see
  * stages/matmul/. */
 #include "multiply.h"
 
@@ -34,6 +35,9 @@ static const gp_opt options[] = {
     { GP_ENUM(gp_multiply_opts, activation), .def = "none", .choices = "none|relu|gelu|sigmoid|tanh",
       .help = "of each number; gelu is x / 2 (1 + erf(x / sqrt 2))" },
     GP_PRECISION,
+    { GP_FLOAT(gp_multiply_opts, layer_norm), .def = "0", .min = 0, .max = 1e300,
+      .help = "epsilon: each vector is brought to mean 0 and deviation 1 before, as by `normalize` with `axes: [-1]`; 0: "
+              "it is not" },
     { 0 }
 };
 

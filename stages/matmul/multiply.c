@@ -45,13 +45,24 @@ static size_t room_for(const gp_product *p)
     return want < LEAST ? LEAST : want > MOST ? MOST : (size_t)want;
 }
 
-/* Few rows, by weights whose rows are multiples of 16 bytes. A frame with fewer rows is of this sort, too. */
+enum { FEW = 8, HIGH = 16, BLOCK = 256, EACH = 8, LEAST_SHARED = 48 << 10 };       /* as in kernels/linear.cu */
+
+static size_t shared_of(const gp_multiply_opts *o, const gp_product *p)
+{
+    return BLOCK / 32 * HIGH * FEW * sizeof(float) + (o->layer_norm > 0 ? (size_t)(p->m * p->k) * 2 : 0);
+}
+
+/* Few rows of f16, by weights whose rows are multiples of 16 bytes. A frame with fewer rows is of this sort, too. */
 static bool is_few(const gp_multiply_opts *o, const gp_product *p)
 {
-    enum { MOST = 8 };
-    return p->dtype != GP_F64 && o->precision == GP_PRECISION_F32 && p->m <= MOST && p->batch.n == 1
-        && gp_product_batches(p) == 1 && p->turned[GP_RIGHT] && !p->turned[GP_LEFT]
-        && p->k % (16 / (int64_t)gp_dtype_size(p->dtype)) == 0;
+    return p->dtype == GP_F16 && p->m <= FEW && p->batch.n == 1 && gp_product_batches(p) == 1 && p->turned[GP_RIGHT]
+        && !p->turned[GP_LEFT] && p->k % EACH == 0 && shared_of(o, p) <= LEAST_SHARED;
+}
+
+/* Bytes in scratch memory for the rows of a frame that are normalized. */
+static size_t normalized(const gp_multiply_opts *o, const gp_type *in)
+{
+    return o->layer_norm > 0 ? ((size_t)gp_count(in) * gp_dtype_size(in->dtype) + 255) / 256 * 256 : 0;
 }
 
 /* Decides who multiplies, and says so. */
@@ -67,6 +78,7 @@ static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
     s->does = does, s->calls_library = true, s->batched = true, s->writes_all = true, s->known.f64 = p->dtype == GP_F64;
     if (o->on_cpu) {
         s->scratch = p->dtype == GP_F16 ? scratch_f32(&s->in[0], &s->in[1], &s->out[0], at) : 0;
+        s->scratch += normalized(o, &s->in[0]);
         if (here)
             gp_cblas_open(&cpu);
         snprintf(does, 80, "%s", here ? cpu.name : "OpenBLAS, BLIS or own loops");
@@ -78,7 +90,7 @@ static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
     }
     if (here && !gp_gpu_open(GP_GPU_PRODUCTS, gpu, "a product", (gp_loc){ 0 }, &errs))
         return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
-    s->scratch = room_for(p);
+    s->scratch = room_for(p) + normalized(o, &s->in[0]);
     snprintf(does, 80, "%s%s", here ? gpu : gp_gpu_name(GP_GPU_PRODUCTS), tf32 ? ", tf32" : "");
     return true;
 }
@@ -248,25 +260,19 @@ static bool finish(gp_dcall *c, gp_dtype t, const void *from, const gp_product_f
 }
 
 /* All of it, of few rows. */
-static bool record_few(gp_dcall *c, const job *j, const gp_view *more, int activation)
+static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
 {
-    enum { BLOCK = 256, WARP = 32, LOADS = 4 };        /* so many of a thread are on their way at once */
+    const gp_multiply_opts *o = c->opts;
     const int64_t *step = j->frames.axis.step;
-    unsigned rows = (unsigned)j->p.m, n = (unsigned)j->p.n, k = (unsigned)j->p.k, most = 1, lanes = 1;
-    unsigned loads = k * (unsigned)gp_dtype_size(j->p.dtype) / 16;
+    unsigned rows = (unsigned)j->p.m, n = (unsigned)j->p.n, k = (unsigned)j->p.k;
     size_t to = (size_t)step[GP_MADE], from = (size_t)step[GP_LEFT], weights = (size_t)step[GP_RIGHT];
     size_t bias = (size_t)j->frames.bias, more_step = more ? gp_stride(more) : 0;
     const void *added = more ? more->data : NULL;
-    char kernel[40];
-    while (most < rows)
-        most *= 2;
-    while (lanes < BLOCK && (lanes < WARP ? 2 * lanes <= loads : lanes * LOADS < loads))
-        lanes *= 2;
-    snprintf(kernel, sizeof kernel, "linear_few%u_%s", most, gp_dtype_name(j->p.dtype));
-    return gp_launch(c, kernel, (gp_dim3){ (n + BLOCK / lanes - 1) / (BLOCK / lanes), 1, (unsigned)c->n },
-                     (gp_dim3){ BLOCK, 1, 1 }, most * (BLOCK / WARP) * sizeof(float),
+    float epsilon = (float)o->layer_norm;
+    return gp_launch(c, "linear_few_f16", (gp_dim3){ (n + HIGH - 1) / HIGH, 1, (unsigned)c->n }, (gp_dim3){ BLOCK, 1, 1 },
+                     shared_of(o, &j->p),
                      GP_ARGS((void *)&j->made, &to, (void *)&j->a, &from, (void *)&j->b, &weights, (void *)&j->bias, &bias,
-                             &added, &more_step, &rows, &n, &k, &lanes, &activation));
+                             &added, &more_step, &rows, &n, &k, (void *)&o->activation, &epsilon));
 }
 
 /* To f32, in scratch memory. */
@@ -276,11 +282,30 @@ static bool widen(gp_dcall *c, const gp_view *v, void *to)
     return gp_launch_typed(c, "cast_f16", GP_F32, (int64_t)n, GP_ARGS(&to, &step, (void *)&v->data, &from, &n));
 }
 
+/* The rows of the factor on the left to mean 0 and deviation 1: those of all frames before what the library works in, which
+ * is one area for all; on a CPU each frame's in its own part. */
+static bool normalize(gp_dcall *c, job *j, gp_view *left)
+{
+    const gp_multiply_opts *o = c->opts;
+    size_t bytes = normalized(o, &left->type), from = gp_stride(left), to;
+    double epsilon = o->layer_norm;
+    gp_lanes l = gp_lanes_of(&left->type, left->type.ndim - 1, left->type.ndim - 1);
+    gp_view made = { .data = c->scratch, .stride = o->on_cpu ? c->scratch_stride : bytes, .type = left->type, .rows = left->rows };
+    to = gp_stride(&made);
+    j->work = (char *)c->scratch + (o->on_cpu ? bytes : bytes * (size_t)c->n);
+    j->a = made.data, j->frames.axis.step[GP_LEFT] = (int64_t)to;
+    if (!gp_launch_lines(c, "normalize_lines_deviation", &l, GP_ARGS(&made.data, &to, &left->data, &from, &l, &epsilon)))
+        return false;
+    *left = made;
+    return true;
+}
+
 bool gp_multiply_record(gp_dcall *c)
 {
     const gp_multiply_opts *o = c->opts;
     multiplier *m = c->state;
-    const gp_view *a = &c->in[0], *b = &c->in[1];
+    gp_view left = c->in[0];
+    const gp_view *a = &left, *b = &c->in[1];
     const void *bias = m->bias ? c->in[2].data : NULL;
     const gp_view *more = m->more ? &c->in[3] : NULL;
     job j = { .m = m, .a = a->data, .b = b->data, .bias = bias, .made = c->out->data, .work = c->scratch,
@@ -293,7 +318,9 @@ bool gp_multiply_record(gp_dcall *c)
     gp_product_of(&a->type, o->transpose_a, &b->type, o->transpose_b, &j.p, &made);
 
     if (!o->on_cpu && is_few(o, &j.p))
-        return record_few(c, &j, more, o->activation);
+        return record_few(c, &j, more);
+    if (o->layer_norm > 0 && !normalize(c, &j, &left))
+        return false;
     if (!o->on_cpu) {
         if (!gp_call_library(c, multiply_gpu, &j, sizeof j))
             return false;
@@ -301,7 +328,7 @@ bool gp_multiply_record(gp_dcall *c)
     } else {
         if (t == GP_F16) {
             size_t at[GP_FACTORS];
-            char *work = c->scratch;
+            char *work = j.work;
             scratch_f32(&a->type, &b->type, &made, at);
             j.a = work + at[GP_LEFT], j.b = work + at[GP_RIGHT], j.made = work + at[GP_MADE];
             if (!widen(c, a, (void *)j.a) || !widen(c, b, (void *)j.b))

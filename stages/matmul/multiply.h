@@ -12,6 +12,7 @@ enum { GP_NO_ACTIVATION, GP_RELU, GP_GELU, GP_SIGMOID, GP_TANH };
 typedef struct gp_multiply_opts {
     bool transpose_a, transpose_b;
     int precision, activation;
+    double layer_norm;
     bool on_cpu, few;
     unsigned one[GP_MADE];     /* the axes of batches, from the innermost on, along which a factor has one matrix for all */
 } gp_multiply_opts;
