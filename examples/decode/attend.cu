@@ -9,7 +9,7 @@ struct alignas(8) four { gp_half v[4]; };
 extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *cache, const gp_frame_info *frame, int steps,
                                   int size)
 {
-    const int me = threadIdx.x, threads = blockDim.x, width = gridDim.x * size, now = frame->index % steps;
+    const int me = threadIdx.x, threads = blockDim.x, width = gridDim.x * size, now = (unsigned)frame->index % steps;
     const size_t sequence = blockIdx.y, from = blockIdx.x * size, row = (size_t)steps * width;
     gp_half *keys = cache + sequence * row + from, *values = keys + gridDim.y * row;
     GP_SHARED(float, query);                       // [size]
@@ -27,6 +27,7 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
 
     // query . key: eight elements a thread, then those of a position.
     const int parts = size / 8, part = me % parts;
+#pragma unroll 4
     for (int t = me / parts; t <= now; t += threads / parts) {
         const eight key = *(const eight *)(keys + (size_t)t * width + 8 * part);
         float x = 0;
