@@ -127,22 +127,28 @@ extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const g
     const unsigned warps = blockDim.x / WARP, warp = threadIdx.x / WARP, group = threadIdx.x % WARP / 4;
     const unsigned at = (warp * 4 + threadIdx.x % 4) * EACH, next = warps * 4 * EACH;
     const gp_half *x = src + (group < rows ? group : 0) * (size_t)k;
-    for (unsigned first = blockIdx.x * HIGH; first < n; first += gridDim.x * HIGH) {
+    const gp_half *w0, *w1;                /* the row of weights of a low row, and of a high one */
+    vector a0[AHEAD], a1[AHEAD];
+    auto begin = [&](unsigned first) {
         const unsigned low = first + group, high = low + HIGH / 2;
-        const gp_half *w0 = weights + (low < n ? low : n - 1) * (size_t)k;
-        const gp_half *w1 = weights + (high < n ? high : n - 1) * (size_t)k;
-        vector a0[AHEAD], a1[AHEAD];
-        float c[4] = { 0 };
+        w0 = weights + (low < n ? low : n - 1) * (size_t)k, w1 = weights + (high < n ? high : n - 1) * (size_t)k;
+    };
+    auto load_weights = [&](unsigned i) {
 #pragma unroll
         for (unsigned j = 0; j < AHEAD; j++)
-            a0[j] = load(w0, at + j * next, k), a1[j] = load(w1, at + j * next, k);
-        if (epsilon > 0 && first == blockIdx.x * HIGH) {           /* while weights are on their way */
-            gp_half *even = (gp_half *)(part + warps * HIGH * FEW);
-            if (warp < rows)
-                normalize_row(even + warp * k, src + warp * (size_t)k, k, epsilon);
-            x = even + (group < rows ? group : 0) * k;
-            __syncthreads();
-        }
+            a0[j] = load(w0, i + j * next, k), a1[j] = load(w1, i + j * next, k);
+    };
+    begin(blockIdx.x * HIGH);
+    load_weights(at);
+    if (epsilon > 0) {                     /* while weights are on their way */
+        gp_half *even = (gp_half *)(part + warps * HIGH * FEW);
+        if (warp < rows)
+            normalize_row(even + warp * k, src + warp * (size_t)k, k, epsilon);
+        x = even + (group < rows ? group : 0) * k;
+        __syncthreads();
+    }
+    for (unsigned first = blockIdx.x * HIGH; first < n; first += gridDim.x * HIGH) {
+        float c[4] = { 0 };
         for (unsigned i = at; i - at < k; ) {
 #pragma unroll
             for (unsigned j = 0; j < AHEAD; j++) {
@@ -152,10 +158,12 @@ extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const g
                     multiply(c, a0[j].pair[e], a1[j].pair[e], b.pair[e]);
             }
             i += AHEAD * next;
-            if (i - at < k)
-#pragma unroll
-                for (unsigned j = 0; j < AHEAD; j++)
-                    a0[j] = load(w0, i + j * next, k), a1[j] = load(w1, i + j * next, k);
+            if (i - at < k) {
+                load_weights(i);
+            } else if (first + gridDim.x * HIGH < n) {
+                begin(first + gridDim.x * HIGH);
+                load_weights(at);
+            }
         }
         float *to = part + (warp * HIGH + group) * FEW + threadIdx.x % 4 * 2;
         to[0] = c[0], to[1] = c[1], to[HIGH / 2 * FEW] = c[2], to[HIGH / 2 * FEW + 1] = c[3];
