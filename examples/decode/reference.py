@@ -23,7 +23,8 @@ class Decoder:
     """A batch of sequences, a token of each a step."""
 
     def __init__(self, folder, heads):
-        self.w = {os.path.basename(f)[:-4]: np.load(f).astype(np.float32) for f in glob.glob(os.path.join(folder, "*.npy"))}
+        files = glob.glob(os.path.join(folder, "*.npy"))
+        self.w = {os.path.basename(f)[:-4]: np.load(f).astype(np.float32) for f in files}
         self.heads, self.layers = heads, sum(name.startswith("qkv.") for name in self.w)
         self.start()
 

@@ -79,7 +79,8 @@ def main():
     kept = text[-len(text) // 50:]                      # for the loss that is told
     text = text[:-len(kept)]
     model = Decoder().to(device)
-    groups = [{"params": [p for p in model.parameters() if (p.dim() == 2) == two], "weight_decay": DECAY * two} for two in (True, False)]
+    groups = [{"params": [p for p in model.parameters() if (p.dim() == 2) == two], "weight_decay": DECAY * two}
+              for two in (True, False)]
     adam = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99), fused=device == "cuda")
     window = torch.arange(CONTEXT + 1, device=device)
 

@@ -7,8 +7,9 @@
 // random. Prints `NAME B TOKENS_PER_S US_PER_STEP`: 256 tokens behind a prompt of 16, greedy, B sequences at once, the
 // median of 5 runs. NAME tells how many tokens are in a graph, and how kernels follow each other: graph (a kernel begins
 // when the one before has ended), pdl (it is launched, and reads its weights, while the one before still runs), early
-// (even before that one has begun its own work). Weights and the cache are f16, sums and the residual f32. LOGITS, a
-// file, becomes the logits (f32) behind 24 given tokens, for B = 1 and then B = 8: decode_peers.py compares them.
+// (even before that one has begun its own work); by tensor cores, of whose 8 columns one sequence fills 1, or by sums.
+// Weights and the cache are f16, sums and the residual f32. LOGITS, a file, becomes the logits (f32) behind 24 given tokens,
+// for B = 1 by sums, B = 1 by tensor cores, and B = 8: decode_peers.py compares them.
 #include <climits>
 #include <cstring>
 #include <string>
@@ -35,7 +36,8 @@ struct state {
 __device__ static inline uint4 weight(const half *p)
 {
     uint4 v;
-    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
     return v;
 }
 
@@ -43,7 +45,8 @@ __device__ static inline uint4 weight(const half *p)
 __device__ static inline uint4 fresh(const void *p)
 {
     uint4 v;
-    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
     return v;
 }
 
@@ -135,7 +138,8 @@ template <int M> __device__ static inline void put(const state &s, before had, i
 }
 
 // One sequence: a warp for 768 columns of a row of the weights, K / 768 warps for the row.
-template <int M, int K, int WARPS> __global__ void __launch_bounds__(32 * WARPS) one(state s, const half *w, const half *bias)
+template <int M, int K, int WARPS>
+__global__ void __launch_bounds__(32 * WARPS) one(state s, const half *w, const half *bias)
 {
     constexpr int SPLIT = K / D;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = blockIdx.x * (WARPS / SPLIT) + warp / SPLIT;
@@ -193,9 +197,9 @@ __device__ static inline void mma32(float *c, uint4 a, uint4 w)
 
 constexpr int WIDE = D + 32;          // of a row in shared memory, so that lanes meet in no bank
 
-__device__ static inline void normalize8(half (*h)[WIDE], const state &s, int warp, int lane)
+template <int B> __device__ static inline void normalize(half (*h)[WIDE], const state &s, int warp, int lane)
 {
-    if (warp < 8) {
+    if (warp < B) {
         float x[24];
         normalized(x, s.x + warp * D, lane);
         for (int j = 0; j < 3; j++) {
@@ -208,12 +212,13 @@ __device__ static inline void normalize8(half (*h)[WIDE], const state &s, int wa
     __syncthreads();
 }
 
-// 8 sequences: a block for 8 rows of the weights, whose columns its warps share.
-template <int M, int K, int WARPS> __global__ void __launch_bounds__(32 * WARPS) eight_rows(state s, const half *w, const half *bias)
+// B sequences, 8 at most: a block for 8 rows of the weights, whose columns its warps share.
+template <int M, int K, int WARPS, int B>
+__global__ void __launch_bounds__(32 * WARPS) eight_rows(state s, const half *w, const half *bias)
 {
     constexpr int N = K / WARPS / 32;
     constexpr bool NORMAL = M == QKV || M == UP;
-    __shared__ __align__(16) half h[NORMAL ? 8 : 1][WIDE];
+    __shared__ __align__(16) half h[NORMAL ? B : 1][WIDE];
     __shared__ float2 part[WARPS][32];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, from = warp * (K / WARPS) + lane % 4 * 8;
     uint4 u[N], a[N];
@@ -221,16 +226,18 @@ template <int M, int K, int WARPS> __global__ void __launch_bounds__(32 * WARPS)
     for (int j = 0; j < N; j++)
         u[j] = weight(w + (size_t)(blockIdx.x * 8 + g) * K + from + 32 * j);
     int i = threadIdx.x, b = i / 8, row = blockIdx.x * 8 + i % 8;
-    half add = i < 64 ? bias[row] : half(0);
+    half add = b < B ? bias[row] : half(0);
     float c[4] = {}, sum = 0;
     wait(s);
     before had = {};
-    if (i < 64)
+    if (b < B)
         had = look<M>(s, b, row);
     if (NORMAL)
-        normalize8(h, s, warp, lane);
+        normalize<B>(h, s, warp, lane);
     for (int j = 0; j < N; j++)
-        if (NORMAL)
+        if (g >= B)
+            a[j] = uint4{};
+        else if (NORMAL)
             a[j] = *(const uint4 *)&h[g][from + 32 * j];
         else
             a[j] = fresh((M == OUT ? s.att : s.act) + g * K + from + 32 * j);
@@ -242,7 +249,7 @@ template <int M, int K, int WARPS> __global__ void __launch_bounds__(32 * WARPS)
         mma32(c, a[j], u[j]);
     part[warp][lane] = make_float2(c[0], c[1]);
     __syncthreads();
-    if (i >= 64)
+    if (b >= B)
         return;
     for (int j = 0; j < WARPS; j++)
         sum += ((float *)part[j])[i];
@@ -400,7 +407,7 @@ __global__ void __launch_bounds__(256, 2) head_eight(state s, const half *w, con
     int row = (blockIdx.x * 8 + warp) * 8;
     read(row, 0);
     wait(s);
-    normalize8(h, s, warp, lane);
+    normalize<8>(h, s, warp, lane);
     for (; row < V; row += stride) {
         float c[4] = {};
         for (int second = 0; second < 2; second++) {
@@ -488,7 +495,8 @@ static half *load(const char *folder, const std::string &name, size_t n)
     unsigned char head[10];
     FILE *f = fopen(path.c_str(), "rb");
     bool ok = f && fread(head, 1, 10, f) == 10 && !memcmp(head, "\x93NUMPY\1", 7);
-    ok = ok && !fseek(f, 10 + head[8] + 256 * head[9], SEEK_SET) && fread(data.data(), sizeof(half), n, f) == n && fgetc(f) == EOF;
+    ok = ok && !fseek(f, 10 + head[8] + 256 * head[9], SEEK_SET) && fread(data.data(), sizeof(half), n, f) == n;
+    ok = ok && fgetc(f) == EOF;
     if (!ok) {
         fprintf(stderr, "decode: %s does not hold %zu numbers of f16\n", path.c_str(), n);
         exit(1);
@@ -532,11 +540,12 @@ template <class T_> static T_ *zeros(size_t n)
 struct decoder {
     const model &m;
     int many, blocks, pdl;
+    bool tensor;                      // the layers by tensor cores
     size_t cache;                     // elements of one layer
     cudaStream_t stream;
     state s;
 
-    decoder(const model &of, int b) : m(of), many(b), pdl(0), cache((size_t)b * HEADS * T * HD), s{}
+    decoder(const model &of, int b) : m(of), many(b), pdl(0), tensor(b > 1), cache((size_t)b * HEADS * T * HD), s{}
     {
         CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, 0));
         blocks *= 2;
@@ -571,25 +580,31 @@ struct decoder {
 
     void start() { launch(many, 256, next, s, 0); }
 
+    template <int B> void by_tensor_cores(const state &at, const layer &l)
+    {
+        launch(3 * D / 8, 256, eight_rows<QKV, D, 8, B>, at, l.qkv, l.qkv_bias);
+        launch(dim3(HEADS, B), 512, attention, at);
+        launch(D / 8, 256, eight_rows<OUT, D, 8, B>, at, l.out, l.out_bias);
+        launch(4 * D / 8, 256, eight_rows<UP, D, 8, B>, at, l.up, l.up_bias);
+        launch(D / 8, 512, eight_rows<DOWN, 4 * D, 16, B>, at, l.down, l.down_bias);
+    }
+
     void step()
     {
         for (int i = 0; i < L; i++) {
             const layer &l = m.layers[i];
             state at = s;
             at.early = pdl == 2, at.k = s.k + 2 * i * cache, at.v = at.k + cache;
-            if (many == 1) {
+            if (!tensor) {
                 launch(3 * D / 8, 256, one<QKV, D, 8>, at, l.qkv, l.qkv_bias);
                 launch(dim3(HEADS, many), 512, attention, at);
                 launch(D / 4, 128, one<OUT, D, 4>, at, l.out, l.out_bias);
                 launch(4 * D / 8, 256, one<UP, D, 8>, at, l.up, l.up_bias);
                 launch(D / 2, 256, one<DOWN, 4 * D, 8>, at, l.down, l.down_bias);
-            } else {
-                launch(3 * D / 8, 256, eight_rows<QKV, D, 8>, at, l.qkv, l.qkv_bias);
-                launch(dim3(HEADS, many), 512, attention, at);
-                launch(D / 8, 256, eight_rows<OUT, D, 8>, at, l.out, l.out_bias);
-                launch(4 * D / 8, 256, eight_rows<UP, D, 8>, at, l.up, l.up_bias);
-                launch(D / 8, 512, eight_rows<DOWN, 4 * D, 16>, at, l.down, l.down_bias);
-            }
+            } else if (many == 1)
+                by_tensor_cores<1>(at, l);
+            else
+                by_tensor_cores<8>(at, l);
         }
         state at = s;
         at.early = pdl == 2;
@@ -619,8 +634,49 @@ struct decoder {
     }
 };
 
+static void write_logits(decoder &d, FILE *f)
+{
+    std::vector<float> out((size_t)d.many * V);
+    d.s.logits = zeros<float>(out.size());
+    d.give(24);
+    d.start();
+    for (int i = 0; i < 24; i++)
+        d.step();
+    CHECK(cudaStreamSynchronize(d.stream));
+    CHECK(cudaMemcpy(out.data(), d.s.logits, out.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    fwrite(out.data(), sizeof(float), out.size(), f);
+    d.s.logits = nullptr;
+}
+
+// Seconds of a step.
+static double measure(decoder &d, int steps, int pdl)
+{
+    std::vector<double> took;
+    d.pdl = 0;
+    cudaGraphExec_t prompt = d.graph(PROMPT);
+    d.pdl = pdl;
+    cudaGraphExec_t graph = d.graph(steps);
+    for (int run = 0; run < 6; run++) {
+        d.pdl = 0, d.start();
+        CHECK(cudaGraphLaunch(prompt, d.stream));
+        CHECK(cudaStreamSynchronize(d.stream));
+        double began = seconds();
+        for (int i = 0; i < STEPS; i += steps)
+            CHECK(cudaGraphLaunch(graph, d.stream));
+        CHECK(cudaStreamSynchronize(d.stream));
+        if (run)
+            took.push_back(seconds() - began);
+    }
+    CHECK(cudaGraphExecDestroy(prompt));
+    CHECK(cudaGraphExecDestroy(graph));
+    std::sort(took.begin(), took.end());
+    return took[2] / STEPS;
+}
+
 int main(int argc, char **argv)
 {
+    static const char *const names[] = { "graph", "pdl", "early" };
+    static const int cases[][2] = { { 1, 0 }, { 8, 0 }, { 8, 1 }, { 8, 2 }, { 32, 0 }, { 32, 1 }, { 32, 2 } };
     start_device();
     int major;
     CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
@@ -628,61 +684,30 @@ int main(int argc, char **argv)
         return fprintf(stderr, "decode: a device of compute capability 9.0 or later is needed\n"), 3;
     model m = load_model(argc > 1 ? argv[1] : nullptr);
     FILE *f = argc > 2 ? fopen(argv[2], "wb") : nullptr;
-    for (int b : { 1, 8 }) {
+    for (int kind = 0; kind < 3; kind++) {
+        int b = kind < 2 ? 1 : 8;
         decoder d(m, b);
-        if (f) {
-            d.s.logits = zeros<float>((size_t)b * V);
-            d.give(24);
-            d.start();
-            for (int i = 0; i < 24; i++)
-                d.step();
-            std::vector<float> out((size_t)b * V);
-            CHECK(cudaStreamSynchronize(d.stream));
-            CHECK(cudaMemcpy(out.data(), d.s.logits, out.size() * sizeof(float), cudaMemcpyDeviceToHost));
-            fwrite(out.data(), sizeof(float), out.size(), f);
-            d.s.logits = nullptr;
-        }
+        d.tensor = kind > 0;
+        if (f)
+            write_logits(d, f);
         d.give(PROMPT);
         std::vector<int> first;
-        for (int steps : { 1, 8, 32 })
-            for (int pdl = 0; pdl < 3; pdl++) {
-                if (pdl && steps == 1)
-                    continue;
-                d.pdl = 0;
-                std::vector<double> took;
-                cudaGraphExec_t prompt = d.graph(PROMPT);
-                d.pdl = pdl;
-                cudaGraphExec_t graph = d.graph(steps);
-                for (int run = 0; run < 6; run++) {
-                    d.pdl = 0, d.start();
-                    CHECK(cudaGraphLaunch(prompt, d.stream));
-                    CHECK(cudaStreamSynchronize(d.stream));
-                    double began = seconds();
-                    for (int i = 0; i < STEPS; i += steps)
-                        CHECK(cudaGraphLaunch(graph, d.stream));
-                    CHECK(cudaStreamSynchronize(d.stream));
-                    if (run)
-                        took.push_back(seconds() - began);
+        for (auto &[steps, pdl] : cases) {
+            double took = measure(d, steps, pdl);
+            printf("%s-%d-%s %d %.0f %.2f\n", names[pdl], steps, d.tensor ? "tensor" : "sums", b, b / took, 1e6 * took);
+            fflush(stdout);
+            std::vector<int> now = d.produced();
+            if (first.empty())
+                first = now;
+            for (int i = 0; i < b * T; i++)
+                if (i % T <= PROMPT + STEPS && now[i] != first[i]) {
+                    fprintf(stderr, "decode: token %d of sequence %d is %d, not %d\n", i % T, i / T, now[i], first[i]);
+                    return 1;
                 }
-                std::sort(took.begin(), took.end());
-                static const char *const names[] = { "graph", "pdl", "early" };
-                printf("%s-%d %d %.0f %.2f\n", names[pdl], steps, b, b * STEPS / took[2], 1e6 * took[2] / STEPS);
-                fflush(stdout);
-                std::vector<int> now = d.produced();
-                if (first.empty())
-                    first = now;
-                for (int i = 0; i < b * T; i++)
-                    if (i % T <= PROMPT + STEPS && now[i] != first[i]) {
-                        fprintf(stderr, "decode: token %d of sequence %d is %d, not %d\n", i % T, i / T, now[i], first[i]);
-                        return 1;
-                    }
-                CHECK(cudaGraphExecDestroy(prompt));
-                CHECK(cudaGraphExecDestroy(graph));
-            }
-        std::vector<int> now = d.produced();
-        printf("# tokens of B %d:", b);
+        }
+        printf("# tokens:");
         for (int i = PROMPT; i < PROMPT + 8; i++)
-            printf(" %d", now[i]);
+            printf(" %d", first[i]);
         printf("\n");
     }
     if (f)
