@@ -18,6 +18,19 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     float *products = score + steps;               // [steps][size / 8]
     qkv += sequence * 3 * width + from;
 
+    // What is read of the cache comes while all else is computed: eight elements of a key a thread, four of a value,
+    // positions in turns.
+    const int parts = size / 8, part = me % parts, quads = size / 4, quad = me % quads;
+    const int key0 = me / parts, keys_apart = threads / parts, value0 = me / quads, values_apart = threads / quads;
+    eight key[4];
+    four value[8];
+    for (int j = 0; j < 4; j++)
+        if (key0 + j * keys_apart < now)
+            key[j] = *(const eight *)(keys + (size_t)(key0 + j * keys_apart) * width + 8 * part);
+    for (int j = 0; j < 8; j++)
+        if (value0 + j * values_apart < now)
+            value[j] = *(const four *)(values + (size_t)(value0 + j * values_apart) * width + 4 * quad);
+
     for (int i = me; i < size; i += threads) {
         query[i] = gp_from_half(qkv[i]) * rsqrtf((float)size);
         keys[(size_t)now * width + i] = qkv[width + i];
@@ -25,16 +38,19 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     }
     __syncthreads();
 
-    // query . key: eight elements a thread, then those of a position.
-    const int parts = size / 8, part = me % parts;
-#pragma unroll 4
-    for (int t = me / parts; t <= now; t += threads / parts) {
-        const eight key = *(const eight *)(keys + (size_t)t * width + 8 * part);
+    // query . key, of eight elements, and then of all of a position.
+    auto multiply = [&](int t, const eight &of) {
         float x = 0;
         for (int k = 0; k < 8; k++)
-            x += query[8 * part + k] * gp_from_half(key.v[k]);
+            x += query[8 * part + k] * gp_from_half(of.v[k]);
         products[t * parts + part] = x;
-    }
+    };
+    for (int j = 0; j < 4; j++)
+        if (key0 + j * keys_apart < now)
+            multiply(key0 + j * keys_apart, key[j]);
+    for (int t = key0; t <= now; t += keys_apart)
+        if (t == now || t >= key0 + 4 * keys_apart)
+            multiply(t, *(const eight *)(keys + (size_t)t * width + 8 * part));
     __syncthreads();
     float most = -INFINITY;
     for (int t = me; t <= now; t += threads) {
@@ -54,17 +70,20 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     most = sums[0];
     __syncthreads();
 
-    // Four elements of a value a thread, positions in turns; and the sum of the weights.
-    const int quads = size / 4, quad = me % quads, turns = threads / quads;
+    // The weighted sum of the values, and the sum of the weights.
     float x[5] = { 0, 0, 0, 0, 0 };
-#pragma unroll 4
-    for (int t = me / quads; t <= now; t += turns) {
-        const four v = *(const four *)(values + (size_t)t * width + 4 * quad);
+    auto add = [&](int t, const four &of) {
         const float weight = expf(score[t] - most);
         for (int k = 0; k < 4; k++)
-            x[k] += weight * gp_from_half(v.v[k]);
+            x[k] += weight * gp_from_half(of.v[k]);
         x[4] += weight;
-    }
+    };
+    for (int j = 0; j < 8; j++)
+        if (value0 + j * values_apart < now)
+            add(value0 + j * values_apart, value[j]);
+    for (int t = value0; t <= now; t += values_apart)
+        if (t == now || t >= value0 + 8 * values_apart)
+            add(t, *(const four *)(values + (size_t)t * width + 4 * quad));
     for (int k = 0; k < 5; k++)
         sums[k * threads + me] = x[k];
     for (int half = threads / 2; half >= quads; half /= 2) {
