@@ -2,8 +2,8 @@
 
     reference.py FOLDER PROMPTS STEPS HEADS
 
-Prints, for each line of the file PROMPTS, the STEPS bytes that continue it, each the one of the highest logit (the first
-of equal ones)."""
+Prints, for each line of the file PROMPTS, the STEPS bytes that continue it, each the one of the highest logit (the
+first of equal ones)."""
 import glob
 import math
 import os

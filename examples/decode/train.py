@@ -1,10 +1,10 @@
-"""Trains the decoder of this folder: GPT-2's layers, small (4 of width 128, 4 heads), on the bytes of a text, and writes
-its weights as f16 .npy. Needs PyTorch, NumPy and a GPU.
+"""Trains the decoder of this folder: GPT-2's layers, small (4 of width 128, 4 heads), on the bytes of a text, and
+writes its weights as f16 .npy. Needs PyTorch, NumPy and a GPU.
 
     train.py TEXT [FOLDER [SECONDS]]     FOLDER: weights; SECONDS of training: 150
 
-The gains and biases of the normalizations are folded into the weights behind them. The weights of this folder are of the
-King James Bible (1611, in the public domain), a verse a line, of Debian's package bible-kjv:
+The gains and biases of the normalizations are folded into the weights behind them. The weights of this folder are of
+the King James Bible (1611, in the public domain), a verse a line, of Debian's package bible-kjv:
 
     bible -f gen1:1-rev22:21 </dev/null | cut -d' ' -f2- > kjv.txt"""
 import os
@@ -64,8 +64,9 @@ def save(model, folder):
     made = {"wte": model.wte.weight, "wpe": model.wpe.weight}
     made["head"], made["head_bias"] = folded(model.last, model.head)
     for k, layer in enumerate(model.layers):
-        for name, (w, b) in {"qkv": folded(layer.before, layer.qkv), "out": (layer.out.weight, layer.out.bias),
-                             "up": folded(layer.behind, layer.up), "down": (layer.down.weight, layer.down.bias)}.items():
+        parts = {"qkv": folded(layer.before, layer.qkv), "out": (layer.out.weight, layer.out.bias),
+                 "up": folded(layer.behind, layer.up), "down": (layer.down.weight, layer.down.bias)}
+        for name, (w, b) in parts.items():
             made[f"{name}.{k}"], made[f"{name}_bias.{k}"] = w, b
     for name, a in made.items():
         np.save(os.path.join(folder, name + ".npy"), a.detach().cpu().numpy().astype(np.float16))

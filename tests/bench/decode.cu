@@ -5,11 +5,11 @@
 //
 // FOLDER holds weights as examples/decode/make_random.py FOLDER 12 768 12 50257 1024 writes them; without it they are
 // random. Prints `NAME B TOKENS_PER_S US_PER_STEP`: 256 tokens behind a prompt of 16, greedy, B sequences at once, the
-// median of 5 runs. NAME tells how many tokens are in a graph, and how kernels follow each other: graph (a kernel begins
-// when the one before has ended), pdl (it is launched, and reads its weights, while the one before still runs), early
-// (even before that one has begun its own work); by tensor cores, of whose 8 columns one sequence fills 1, or by sums.
-// Weights and the cache are f16, sums and the residual f32. LOGITS, a file, becomes the logits (f32) behind 24 given tokens,
-// for B = 1 by sums, B = 1 by tensor cores, and B = 8: decode_peers.py compares them.
+// median of 5 runs. NAME tells how many tokens are in a graph, and how kernels follow each other: graph (a kernel
+// begins when the one before has ended), pdl (it is launched, and reads its weights, while the one before still runs),
+// early (even before that one has begun its own work); by tensor cores, of whose 8 columns one sequence fills 1, or
+// by sums. Weights and the cache are f16, sums and the residual f32. LOGITS, a file, becomes the logits (f32) behind
+// 24 given tokens, for B = 1 by sums, B = 1 by tensor cores, and B = 8: decode_peers.py compares them.
 #include <climits>
 #include <cstring>
 #include <string>
@@ -31,8 +31,8 @@ struct state {
     unsigned none;
 };
 
-// Weights do not change: they are read before the kernel before has ended. Volatile, and not said to be constant: so the
-// compiler leaves them there.
+// Weights do not change: they are read before the kernel before has ended. Volatile, and not said to be constant: so
+// the compiler leaves them there.
 __device__ static inline uint4 weight(const half *p)
 {
     uint4 v;
@@ -182,7 +182,8 @@ __global__ void __launch_bounds__(32 * WARPS) one(state s, const half *w, const 
 __device__ static inline void mma(float *c, unsigned a0, unsigned a2, unsigned b0, unsigned b1)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a0), "r"(0), "r"(a2), "r"(0), "r"(b0), "r"(b1));
 #endif
 }
@@ -396,7 +397,8 @@ __global__ void __launch_bounds__(256, 2) head_eight(state s, const half *w, con
     __shared__ __align__(16) half h[8][WIDE];
     __shared__ float best_of[8][8];
     __shared__ int at_of[8][8];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, stride = gridDim.x * 64, at = INT_MAX;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int stride = gridDim.x * 64, at = INT_MAX;
     float best = -INFINITY;
     uint4 u[HALF], now[HALF];
     auto read = [&](int row, int second) {
@@ -517,8 +519,8 @@ struct model {
 
 static model load_model(const char *folder)
 {
-    model m = { load(folder, "wte", (size_t)V * D), load(folder, "wpe", (size_t)T * D), load(folder, "head", (size_t)V * D),
-                load(folder, "head_bias", V), {} };
+    model m = { load(folder, "wte", (size_t)V * D), load(folder, "wpe", (size_t)T * D),
+                load(folder, "head", (size_t)V * D), load(folder, "head_bias", V), {} };
     for (int i = 0; i < L; i++) {
         std::string k = "." + std::to_string(i);
         m.layers.push_back({ load(folder, "qkv" + k, 3 * D * D), load(folder, "qkv_bias" + k, 3 * D),

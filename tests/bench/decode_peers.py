@@ -1,5 +1,5 @@
-"""decode_peers.py - a decoder of GPT-2's small size with PyTorch, a token a step: its layers called one by one, captured
-in CUDA graphs, and compiled.
+"""decode_peers.py - a decoder of GPT-2's small size with PyTorch, a token a step: its layers called one by one,
+captured in CUDA graphs, and compiled.
 
     decode_peers.py FOLDER [LOGITS]
 
@@ -10,9 +10,9 @@ written, it tells first how far those are from the ones of PyTorch, in f16 and i
 missing.
 
 NAME: `eager` has a mask over the whole cache, `slice` reads what of it is in use; `graphN` is N steps in a CUDA graph;
-`reduce` is torch.compile of mode reduce-overhead, `compiled` and `tuned` are torch.compile (max-autotune) in a CUDA graph
-of 8 steps. Behind it: how it attends (sdpa, or products, or sums that the compiler fuses), and whether it multiplies by
-F.linear or, of one sequence, by a sum that the compiler fuses.
+`reduce` is torch.compile of mode reduce-overhead, `compiled` and `tuned` are torch.compile (max-autotune) in a CUDA
+graph of 8 steps. Behind it: how it attends (sdpa, or products, or sums that the compiler fuses), and whether it
+multiplies by F.linear or, of one sequence, by a sum that the compiler fuses.
 """
 import sys
 import time
@@ -59,7 +59,8 @@ class Decoder(torch.nn.Module):
         def keep(name, a):
             self.register_buffer(name, a.to("cuda"), persistent=False)
         names = ["wte", "wpe", "head", "head_bias"]
-        names += ["%s%s.%d" % (n, b, k) for n in ("qkv", "out", "up", "down") for b in ("", "_bias") for k in range(LAYERS)]
+        names += ["%s%s.%d" % (n, b, k) for n in ("qkv", "out", "up", "down") for b in ("", "_bias")
+                  for k in range(LAYERS)]
         for name in names:
             keep(name.replace(".", "_"), torch.from_numpy(np.load("%s/%s.npy" % (folder, name))).to(dtype))
         for k in range(LAYERS):
@@ -203,7 +204,8 @@ def compare(folder, file):
                            ("decode.cu and PyTorch f32", part, made[torch.float32]),
                            ("PyTorch f16 and f32", made[torch.float16], made[torch.float32])):
             print("# B %d: logits of %s differ by %.5f at most, of %.3f; the same highest in %d of %d" %
-                  (batch, name, np.abs(a - b).max(), np.abs(b).max(), (a.argmax(1) == b.argmax(1)).sum(), batch), flush=True)
+                  (batch, name, np.abs(a - b).max(), np.abs(b).max(), (a.argmax(1) == b.argmax(1)).sum(), batch),
+                  flush=True)
 
 
 def main():
@@ -215,7 +217,8 @@ def main():
     models = {batch: Decoder(folder, batch) for batch in (1, 8)}
     for model in models.values():
         variants(model)
-        print("# tokens of B %d: %s" % (model.batch, " ".join(map(str, expected[model.batch][0, :8].tolist()))), flush=True)
+        first = expected[model.batch][0, :8].tolist()
+        print("# tokens of B %d: %s" % (model.batch, " ".join(map(str, first))), flush=True)
     compiled_variants(models)
 
 
