@@ -112,7 +112,7 @@ const gp_opt gp_buffer_keys[] = {
     { KEY("carry", TEXT), .help = "a buffer: frame k of this one is frame k - 1 of that" },
     { KEY("state", BOOL), .help = "one place in memory, which stages on the device read and change, in the order of the file" },
     { KEY("init", TEXT), .help = "frame 0 of what is carried, or a state before it: a number, or a .npy file" },
-    { KEY("missing", TEXT), .help = "a number in place of the file 'init', if that is not there: as before a first run has saved it" },
+    { KEY("missing", TEXT), .help = "a number in place of the file of 'init' where that is not there yet" },
     { KEY("save", TEXT), .help = "of a state: the .npy file that has it once the run has ended, to begin with ('init')" },
     { KEY("on_hole", ENUM), .choices = "reset|splice", .help = "after a missing frame: 'init' again, or the last one" },
     { 0 }

@@ -21,7 +21,8 @@ typedef struct verifying {
     int *writer;               /* of each ring: its task; -1: the launcher */
     gp_playing play;
     int *consumer, *reader;    /* of each ring: the last actor that was seen to be one */
-    int *path, *passed, *walk; /* of each task, and of waits_for: where it still has to look, in which search it looked; searches */
+    int *path, *passed;        /* waits_for: tasks whose deps it has not seen yet; of each task: the last search that came by, */
+    int *walk;                 /* ... and how many there were */
 } verifying;
 
 #define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
