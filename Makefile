@@ -51,11 +51,15 @@ before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
 $(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
 PKGS_COMMAND := jansson
+# Headers alone: the libraries are opened by the first pipeline that reads a video.
+PKGS_VIDEO := libavformat libavcodec libavutil
+VIDEO := $(shell pkg-config --exists $(PKGS_VIDEO) 2>/dev/null && echo 1)
 WARN  := -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine $(patsubst %/,-I%,$(sort $(wildcard stages/*/))) -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
          -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) $(PKGS_COMMAND) 2>/dev/null) \
+         $(if $(VIDEO),-DGP_VIDEO $(shell pkg-config --cflags $(PKGS_VIDEO))) \
          -pthread -ffp-contract=off -fPIC -fvisibility=hidden
 COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
@@ -441,7 +445,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED_LINKED := libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev zlib1g-dev \
         $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev)
-NEED := pkg-config $(NEED_LINKED) libjansson-dev libmicrohttpd-dev graphviz check g++ python3
+NEED := pkg-config $(NEED_LINKED) libavformat-dev libjansson-dev libmicrohttpd-dev graphviz check g++ python3
 find_missing = missing=; for p in $1; do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done
 deps:
 	@$(call find_missing,$(NEED)); if [ -n "$$missing" ]; then \
@@ -476,7 +480,7 @@ deb: deps
 	+@$(again) install PREFIX=/usr DESTDIR=$(CURDIR)/build/deb/root
 	mkdir -p build/deb/gpipe/debian
 	cp engine/packages/rules engine/packages/*.install build/deb/gpipe/debian
-	sed 's/LINKED/$(subst $(space),$(comma) ,$(NEED_LINKED))/' engine/packages/control > build/deb/gpipe/debian/control
+	sed "s/LINKED/$(subst $(space),$(comma) ,$(NEED_LINKED))/; s/AVFORMAT/libavformat$$(pkg-config --modversion libavformat | sed 's/[.].*//')/" engine/packages/control > build/deb/gpipe/debian/control
 	cp LICENSE build/deb/gpipe/debian/copyright
 	printf 'gpipe ($(VERSION)) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
 	  "$$(sed -n 's/^Maintainer: //p' engine/packages/control)" "$$(date -R -r CHANGELOG.md)" > build/deb/gpipe/debian/changelog
