@@ -51,15 +51,14 @@ before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
 $(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
 PKGS_COMMAND := jansson
-# Headers alone: the libraries are opened by the first pipeline that reads a video.
+# Headers alone, where they are there: the libraries are opened by the first pipeline that reads a video.
 PKGS_VIDEO := libavformat libavcodec libavutil
-VIDEO := $(shell pkg-config --exists $(PKGS_VIDEO) 2>/dev/null && echo 1)
+VIDEO := $(shell pkg-config --exists $(PKGS_VIDEO) 2>/dev/null && echo -DGP_VIDEO $$(pkg-config --cflags $(PKGS_VIDEO)))
 WARN  := -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine $(patsubst %/,-I%,$(sort $(wildcard stages/*/))) -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
          -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) $(PKGS_COMMAND) 2>/dev/null) \
-         $(if $(VIDEO),-DGP_VIDEO $(shell pkg-config --cflags $(PKGS_VIDEO))) \
          -pthread -ffp-contract=off -fPIC -fvisibility=hidden
 COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
@@ -168,6 +167,11 @@ $B/gpipe.pc: FORCE
 	   echo 'Cflags: -I$${includedir}'; echo 'Libs: -L$${libdir} -lgpipe'; \
 	   echo 'Libs.private: $(shell pkg-config --static --libs $(PKGS)) $(if $(filter 1,$(CUDA)),$(CUROOT)/lib64/libcudart_static.a) -pthread -ldl -lm -lrt'; \
 	 } > $@
+
+$B/video: FORCE
+	$(call note_change,$(VIDEO) $(if $(VIDEO),$(shell pkg-config --modversion $(PKGS_VIDEO))))
+$B/stages/format/video_file.o: private ALL_C += $(VIDEO)
+$B/stages/format/video_file.o: $B/video
 
 # Loops over the rows of pictures and of matrices, and many lines, for vectors.
 $B/stages/format/png_filter.o $B/stages/fft/complex.o $B/stages/fft/lines.o $B/stages/matmul/loops.o: private ALL_C += -O3

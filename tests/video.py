@@ -380,13 +380,13 @@ def refused():
 def files():
     with open("any.yaml", "w") as f:
         f.write("stages:\n  - {use: read, path: none.mp4, out: x}\n  - {use: discard, in: x}\n")
-    shutil.copy(os.path.join(EXAMPLES, "noisy.y4m"), "none.mp4")
-    os.truncate("none.mp4", 0)
+    open("none.mp4", "w").close()
     if NO_LIBRARY in gpipe_says("check", "any.yaml")[1]:
         print("video: SKIPPED: files, as gpipe was " + NO_LIBRARY)
-        return
+        return False
     for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, damaged, refused):
         test()
+    return True
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -395,6 +395,6 @@ with tempfile.TemporaryDirectory() as folder:
         for h, w in sizes:
             both_ways(pix, size, shape, options, h, w)
     full_range()
-    files()
-    example()
+    if files():
+        example()
 total("video")
