@@ -53,7 +53,7 @@ PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
 PKGS_COMMAND := jansson
 # Headers alone, where they are there: the libraries are opened by the first pipeline that reads a video.
 PKGS_VIDEO := libavformat libavcodec libavutil
-VIDEO := $(shell pkg-config --exists $(PKGS_VIDEO) 2>/dev/null && echo -DGP_VIDEO $$(pkg-config --cflags $(PKGS_VIDEO)))
+VIDEO := $(shell pkg-config --exists 'libavformat >= 59' $(PKGS_VIDEO) 2>/dev/null && echo -DGP_VIDEO $$(pkg-config --cflags $(PKGS_VIDEO)))
 WARN  := -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine $(patsubst %/,-I%,$(sort $(wildcard stages/*/))) -Ilua -Ikernels -Itests/lib -I$B

@@ -248,7 +248,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"), .field = "files",
-    .also = "imread load open source",
+    .also = "imread VideoCapture load open source",
     .help = "frames from pictures, video, sound, text, .npy, raw, stdin, programs",
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),

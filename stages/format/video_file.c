@@ -13,7 +13,6 @@
 #include <string.h>
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
-#include <libavutil/display.h>
 #include <libavutil/pixdesc.h>
 #include "base/dl.h"
 #include "color_how.h"
@@ -26,6 +25,7 @@
 #if LIBAVFORMAT_VERSION_MAJOR > 60
 #define OLD(X)
 #else
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"     /* 60 has both, the newer one not in all its versions */
 #define OLD(X) X(av_stream_get_side_data)
 #endif
 #define FUNCTIONS(X) \
@@ -95,7 +95,8 @@ static int64_t seek_to(void *user, int64_t offset, int whence)
     if (whence & AVSEEK_SIZE)
         return b->size;
     whence &= ~AVSEEK_FORCE;
-    return b->at = offset + (whence == SEEK_CUR ? b->at : whence == SEEK_END ? b->size : 0);
+    offset += whence == SEEK_CUR ? b->at : whence == SEEK_END ? b->size : 0;
+    return offset < 0 ? AVERROR(EINVAL) : (b->at = offset);
 }
 
 /* A file that names others (a playlist, a movie whose data are elsewhere) does not get them. */
@@ -606,8 +607,8 @@ static void video_leave(void *mine)
 
 static bool is_missing(char err[GP_WHY])
 {
-    return gp_why(err, "is a video, and this gpipe was built without libavformat: install libavformat-dev (Debian, Ubuntu) "
-                  "and build it again, or let a program decode it, as in 'command: [ffmpeg, -i, FILE, -f, yuv4mpegpipe, "
+    return gp_why(err, "is a video, and this gpipe was built without libavformat: install libavformat-dev (Debian, Ubuntu), "
+                  "version 59 or later, and build it again, or let a program decode it, as in 'command: [ffmpeg, -i, FILE, -f, yuv4mpegpipe, "
                   "\"-\"]' with 'format: y4m'");
 }
 
@@ -638,7 +639,7 @@ static const char *video_why_not(const gp_type *type, const char *path)
 const gp_rowsfile gp_video = {
     .name = "video", .magic = { "????ftyp", "\x1a\x45\xdf\xa3", "RIFF????AVI ", "DKIF", "GIF8" },
     .options = { "range", "orientation", "max_pixels", "colors", "stream" },
-    .program = "ffmpeg, -v, error, -i, FILE, -pix_fmt, yuv420p, -f, yuv4mpegpipe, '-'",
+    .program = "ffmpeg, -v, error, -xerror, -i, FILE, -pix_fmt, rgb24, -f, rawvideo, '-'",
     .is_video = true, .decode_ns = 3,
     .head = video_head, .open = video_open, .take = video_take, .read = video_read, .said = video_said,
     .leave = video_leave, .close = video_close, .why_not = video_why_not,
