@@ -101,7 +101,7 @@ ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
 SYSTEM  += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
-EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/resize.h kernels/warp.h kernels/copy.h kernels/pad.h kernels/quantile.h kernels/sort.h kernels/edge.h kernels/expr_ops.h $(KERNELS)
+EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/lanes.h kernels/resize.h kernels/warp.h kernels/copy.h kernels/pad.h kernels/quantile.h kernels/sort.h kernels/edge.h kernels/expr_ops.h $(KERNELS)
 endif
 LIBS    += $(SYSTEM)
 S       := $(if $(T),-some)
@@ -429,7 +429,7 @@ help:
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone several heat $(if $(wildcard $(CUROOT)/include/cufft.h),fft) $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul) $(if $(wildcard $(CUROOT)/include/nccl.h /usr/include/nccl.h),collective)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone several heat decode $(if $(wildcard $(CUROOT)/include/cufft.h),fft) $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul) $(if $(wildcard $(CUROOT)/include/nccl.h /usr/include/nccl.h),collective)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)
