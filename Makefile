@@ -51,6 +51,9 @@ before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
 $(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
 PKGS_COMMAND := jansson
+# Headers alone, where they are there: the libraries are opened by the first pipeline that reads a video.
+PKGS_VIDEO := libavformat libavcodec libavutil
+VIDEO := $(shell pkg-config --exists 'libavformat >= 59' $(PKGS_VIDEO) 2>/dev/null && echo -DGP_VIDEO $$(pkg-config --cflags $(PKGS_VIDEO)))
 WARN  := -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine $(patsubst %/,-I%,$(sort $(wildcard stages/*/))) -Ilua -Ikernels -Itests/lib -I$B
@@ -164,6 +167,11 @@ $B/gpipe.pc: FORCE
 	   echo 'Cflags: -I$${includedir}'; echo 'Libs: -L$${libdir} -lgpipe'; \
 	   echo 'Libs.private: $(shell pkg-config --static --libs $(PKGS)) $(if $(filter 1,$(CUDA)),$(CUROOT)/lib64/libcudart_static.a) -pthread -ldl -lm -lrt'; \
 	 } > $@
+
+$B/video: FORCE
+	$(call note_change,$(VIDEO) $(if $(VIDEO),$(shell pkg-config --modversion $(PKGS_VIDEO))))
+$B/stages/format/video_file.o: private ALL_C += $(VIDEO)
+$B/stages/format/video_file.o: $B/video
 
 # Loops over the rows of pictures and of matrices, and many lines, for vectors.
 $B/stages/format/png_filter.o $B/stages/fft/complex.o $B/stages/fft/lines.o $B/stages/matmul/loops.o: private ALL_C += -O3
@@ -441,7 +449,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED_LINKED := libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev zlib1g-dev \
         $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev)
-NEED := pkg-config $(NEED_LINKED) libjansson-dev libmicrohttpd-dev graphviz check g++ python3
+NEED := pkg-config $(NEED_LINKED) libavformat-dev libjansson-dev libmicrohttpd-dev graphviz check g++ python3
 find_missing = missing=; for p in $1; do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done
 deps:
 	@$(call find_missing,$(NEED)); if [ -n "$$missing" ]; then \
@@ -476,7 +484,7 @@ deb: deps
 	+@$(again) install PREFIX=/usr DESTDIR=$(CURDIR)/build/deb/root
 	mkdir -p build/deb/gpipe/debian
 	cp engine/packages/rules engine/packages/*.install build/deb/gpipe/debian
-	sed 's/LINKED/$(subst $(space),$(comma) ,$(NEED_LINKED))/' engine/packages/control > build/deb/gpipe/debian/control
+	sed "s/LINKED/$(subst $(space),$(comma) ,$(NEED_LINKED))/; s/AVFORMAT/libavformat$$(pkg-config --modversion libavformat | sed 's/[.].*//')/" engine/packages/control > build/deb/gpipe/debian/control
 	cp LICENSE build/deb/gpipe/debian/copyright
 	printf 'gpipe ($(VERSION)) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
 	  "$$(sed -n 's/^Maintainer: //p' engine/packages/control)" "$$(date -R -r CHANGELOG.md)" > build/deb/gpipe/debian/changelog

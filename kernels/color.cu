@@ -3,9 +3,9 @@
  * they are computed. */
 #include "map.h"
 
-enum { YUV420, YUV422, YUV444, RGB, BGR, GRAY };           /* as in stages/color.c */
+enum { YUV420, YUV422, YUV444, RGB, BGR, GRAY };           /* as in stages/format/color_how.h */
 
-/* As in stages/color.c. */
+/* As in stages/format/color_how.h. */
 struct color_how {
     int from, to;
     int smooth_x, smooth_y;            /* chroma between the values that are there */
@@ -20,6 +20,12 @@ struct three { float a, b, c; };       /* y, cb, cr, or red, green, blue */
 
 static __device__ __forceinline__ bool is_planar(int format) { return format <= YUV444; }
 static __device__ __forceinline__ bool has_pairs(int format) { return format <= YUV422; }
+
+/* Values of a plane of chroma. */
+static __device__ __forceinline__ size_t chroma_size(int format, int rows, int cols)
+{
+    return (size_t)(format == YUV420 ? (rows + 1) / 2 : rows) * (has_pairs(format) ? (cols + 1) / 2 : cols);
+}
 
 /* Chroma lies between the pixels that share it: a pixel is a quarter of their distance away from its own value, and
  * three quarters from the next one on its side. */
@@ -39,7 +45,7 @@ template <class T>
 static __device__ __forceinline__ float chroma(const T *plane, int rows, int cols, int y, int x, const color_how &h)
 {
     bool pairs = has_pairs(h.from), half = h.from == YUV420;
-    int height = half ? rows / 2 : rows, width = pairs ? cols / 2 : cols;
+    int height = half ? (rows + 1) / 2 : rows, width = pairs ? (cols + 1) / 2 : cols;
     int near = half ? y / 2 : y, far = y % 2 ? near + 1 : near - 1;
     float v = along(plane + (size_t)near * width, width, x, pairs, h.smooth_x);
     if (!half || !h.smooth_y || far < 0 || far >= height)
@@ -53,7 +59,7 @@ static __device__ __forceinline__ three load(const T *src, int rows, int cols, i
 {
     size_t n = (size_t)rows * cols, i = (size_t)y * cols + x;
     if (is_planar(h.from)) {
-        const T *cb = src + n, *cr = cb + (h.from == YUV420 ? n / 4 : h.from == YUV422 ? n / 2 : n);
+        const T *cb = src + n, *cr = cb + chroma_size(h.from, rows, cols);
         return { ((float)src[i] - h.y0_in) * h.y_in, (chroma(cb, rows, cols, y, x, h) - h.c0_in) * h.c_in,
                  (chroma(cr, rows, cols, y, x, h) - h.c0_in) * h.c_in };
     }
@@ -143,7 +149,7 @@ static __device__ __forceinline__ void square(Out *dst, const In *src, int rows,
     size_t n = (size_t)rows * cols;
     Out *plane = dst + n;
     store_chroma(plane, rows, cols, y, x, cb, h);
-    store_chroma(plane + (h.to == YUV420 ? n / 4 : h.to == YUV422 ? n / 2 : n), rows, cols, y, x, cr, h);
+    store_chroma(plane + chroma_size(h.to, rows, cols), rows, cols, y, x, cr, h);
 }
 
 #define COLOR(from, In, to, Out)                                                                       \
@@ -159,5 +165,94 @@ static __device__ __forceinline__ void square(Out *dst, const In *src, int rows,
 
 COLOR(u8, uint8_t, u8, uint8_t) COLOR(u8, uint8_t, u16, uint16_t)
 COLOR(u16, uint16_t, u8, uint8_t) COLOR(u16, uint16_t, u16, uint16_t)
+
+#ifdef GP_CPU
+/* Planes to red, green and blue on the calling thread, part of a line at a time, for its vectors. The bits are those of
+ * the kernel: chroma between its values is a whole number of sixteenths, which f32 holds whatever the order of sums, and
+ * a number between 0 and `top` is rounded by adding 2^23. */
+enum { PART = 256 };
+
+template <class T> static void chroma_part(float *to, const T *near, const T *far, int width, int x, int n, bool halved)
+{
+    int sum[PART / 2 + 2] = {};
+    int first = x / 2 - 1, m = (n + 1) / 2 + 2;
+    if (!halved) {
+        for (int i = 0; i < n; i++)
+            to[i] = (float)near[x + i];
+        return;
+    }
+    int from = first < 0 ? 1 : 0, end = first + m > width ? width - first : m;
+    for (int k = from; k < end; k++)
+        sum[k] = 3 * near[first + k] + far[first + k];
+    if (from)
+        sum[0] = sum[1];
+    if (end < m)
+        sum[end] = sum[end - 1];
+    for (int k = 0; k < m - 2; k++) {
+        to[2 * k] = (float)(3 * sum[k + 1] + sum[k]) * 0.0625f;
+        to[2 * k + 1] = (float)(3 * sum[k + 1] + sum[k + 2]) * 0.0625f;
+    }
+}
+
+template <class T> static void rounded(T *__restrict to, const float *__restrict v, int n, float scale, float top)
+{
+    for (int i = 0; i < n; i++) {
+        float x = v[i] * scale;
+        x = x < 0 ? 0 : x;
+        x = x > top ? top : x;
+        to[i] = (T)(int)((x + 8388608.0f) - 8388608.0f);
+    }
+}
+
+template <class T> static void rgb_lines(T *dst, const T *src, int rows, int cols, const color_how how)
+{
+    color_how h = how;
+    const bool pairs = has_pairs(h.from), half = h.from == YUV420;
+    const int height = half ? (rows + 1) / 2 : rows, width = pairs ? (cols + 1) / 2 : cols;
+    const T *planes[2] = { src + (size_t)rows * cols, src + (size_t)rows * cols + chroma_size(h.from, rows, cols) };
+    float c[2][PART], rgb[3][PART];
+    T part[3][PART];
+    h.from = YUV420, h.to = RGB;       /* which turn() sees as constants */
+    for (int y = 0; y < rows; y++) {
+        int near = half ? y / 2 : y, far = !half ? near : y % 2 ? near + 1 : near - 1;
+        far = far < 0 || far >= height ? near : far;
+        for (int x = 0; x < cols; x += PART) {
+            const int n = cols - x < PART ? cols - x : PART;
+            const T *luma = src + (size_t)y * cols + x;
+            T *to = dst + 3 * ((size_t)y * cols + x);
+            for (int k = 0; k < 2; k++)
+                chroma_part(c[k], planes[k] + (size_t)near * width, planes[k] + (size_t)far * width, width, x, n, pairs);
+            for (int i = 0; i < n; i++) {
+                three v = turn({ ((float)luma[i] - h.y0_in) * h.y_in, (c[0][i] - h.c0_in) * h.c_in,
+                                 (c[1][i] - h.c0_in) * h.c_in }, h);
+                rgb[0][i] = v.a, rgb[1][i] = v.b, rgb[2][i] = v.c;
+            }
+            for (int k = 0; k < 3; k++)
+                rounded(part[k], rgb[k], n, h.rgb_out, h.top);
+            for (int i = 0; i < n; i++, to += 3)
+                to[0] = part[0][i], to[1] = part[1][i], to[2] = part[2][i];
+        }
+    }
+}
+
+template <class T> static void on_host(T *dst, const T *src, int rows, int cols, const color_how &h)
+{
+    if (is_planar(h.from) && h.to == RGB && h.smooth_x && h.smooth_y) {
+        rgb_lines(dst, src, rows, cols, h);
+        return;
+    }
+    for (int y = 0; y < rows; y += 2)
+        for (int x = 0; x < cols; x += 2)
+            square(dst, src, rows, cols, y, x, h);
+}
+
+extern "C" void gp_color_host(const color_how *how, bool wide, void *to, const void *from, int rows, int cols)
+{
+    if (wide)
+        on_host((uint16_t *)to, (const uint16_t *)from, rows, cols, *how);
+    else
+        on_host((uint8_t *)to, (const uint8_t *)from, rows, cols, *how);
+}
+#endif
 
 GP_KERNELS(GP_K(color_u8_u8) GP_K(color_u8_u16) GP_K(color_u16_u8) GP_K(color_u16_u16))

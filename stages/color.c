@@ -1,21 +1,8 @@
-/* color.c - luma and chroma, red, green and blue, gray: each to each.
- *
- * With the weights kr, kg, kb of a standard (ITU-R BT.601-7 2.5.1, BT.709-6 3.2, BT.2020-2 table 4), r, g and b from 0
- * to 1:
- *
- *   y = kr r + kg g + kb b      cb = (b - y) / (2 (1 - kb))      cr = (r - y) / (2 (1 - kr))
- *
- * and as numbers of n bits (BT.601-7 2.5.3, BT.709-6 3.4, BT.2020-2 table 5; full: ITU-T T.871 and BT.2100-2 table 9):
- *
- *   limited: Y = (219 y + 16) 2^(n - 8), C = (224 c + 128) 2^(n - 8)      full: Y = (2^n - 1) y, C = (2^n - 1) c + 2^(n - 1)
- *
- * Red, green, blue and gray have the full range; gray is y. */
+/* color.c - luma and chroma, red, green and blue, gray: each to each. Formulas are in format/color_how.c. */
 #include <stdio.h>
+#include "color_how.h"
 #include "device.h"
 
-enum { YUV420, YUV422, YUV444, RGB, BGR, GRAY };           /* as in kernels/color.cu */
-enum { BT601, BT709, BT2020 };
-enum { LIMITED, FULL };
 enum { BILINEAR, NEAREST };
 
 struct opts {
@@ -23,46 +10,39 @@ struct opts {
     int64_t bits;
 };
 
-/* As in kernels/color.cu. */
-struct color_how {
-    int from, to, smooth_x, smooth_y;
-    float y0_in, y_in, c0_in, c_in, rgb_in, rgb_out, y0_out, y_out, c0_out, c_out, top;
-    float kr, kg, kb, ub, vr, rv, gu, gv, bu;
-};
-
 static const char *const names[] = { "yuv420", "yuv422", "yuv444", "rgb", "bgr", "gray" };
 
 static bool is_colored(int format)
 {
-    return format == RGB || format == BGR;
+    return format == GP_RGB || format == GP_BGR;
 }
 
 /* Rows and columns of the pictures that such frames are. False: they are none. */
 static bool size_of(const gp_type *t, int format, int64_t *rows, int64_t *cols)
 {
-    bool pairs = format == YUV420 || format == YUV422, colors = is_colored(format);
-    int axis = format == YUV444;
+    bool pairs = format == GP_YUV420 || format == GP_YUV422, colors = is_colored(format);
+    int axis = format == GP_YUV444;
     *rows = t->dim[axis], *cols = t->dim[axis + 1];
-    if (format == YUV422)
+    if (format == GP_YUV422)
         *rows /= 2;
-    if (format == YUV420)
+    if (format == GP_YUV420)
         *rows = *rows / 3 * 2;
-    return t->ndim == (pairs || format == GRAY ? 2 : 3) && *rows > 0 && *cols > 0
-        && (!pairs || *cols % 2 == 0) && (format != YUV422 || t->dim[0] % 2 == 0)
-        && (format != YUV420 || (t->dim[0] % 3 == 0 && *rows % 2 == 0)) && (!colors || t->dim[2] == 3)
-        && (format != YUV444 || t->dim[0] == 3);
+    return t->ndim == (pairs || format == GP_GRAY ? 2 : 3) && *rows > 0 && *cols > 0
+        && (!pairs || *cols % 2 == 0) && (format != GP_YUV422 || t->dim[0] % 2 == 0)
+        && (format != GP_YUV420 || (t->dim[0] % 3 == 0 && *rows % 2 == 0)) && (!colors || t->dim[2] == 3)
+        && (format != GP_YUV444 || t->dim[0] == 3);
 }
 
 static gp_type type_of(int format, gp_dtype dtype, int64_t rows, int64_t cols)
 {
     switch (format) {
-    case YUV420:
+    case GP_YUV420:
         return (gp_type){ dtype, 2, { rows / 2 * 3, cols } };
-    case YUV422:
+    case GP_YUV422:
         return (gp_type){ dtype, 2, { rows * 2, cols } };
-    case YUV444:
+    case GP_YUV444:
         return (gp_type){ dtype, 3, { 3, rows, cols } };
-    case GRAY:
+    case GP_GRAY:
         return (gp_type){ dtype, 2, { rows, cols } };
     }
     return (gp_type){ dtype, 3, { rows, cols, 3 } };
@@ -85,9 +65,9 @@ static bool shape(gp_shape *s)
                              gp_type_text(in, text));
     if (rows > SIDE || cols > SIDE)
         return gp_shape_fail(s, NULL, "a picture has at most %d rows and columns, not %s", SIDE, gp_type_text(in, text));
-    if (o->to <= YUV422 && cols % 2)
+    if (o->to <= GP_YUV422 && cols % 2)
         return gp_shape_fail(s, "to", "'%s' needs an even width, not %lld", names[o->to], (long long)cols);
-    if (o->to == YUV420 && rows % 2)
+    if (o->to == GP_YUV420 && rows % 2)
         return gp_shape_fail(s, "to", "'%s' needs an even height, not %lld", names[o->to], (long long)rows);
     if (dtype != GP_U8 && dtype != GP_U16)
         return gp_shape_fail(s, NULL, "makes u8 or u16, and 'buffers' declares %s", gp_dtype_name(dtype));
@@ -104,47 +84,13 @@ static int bits_of(const struct opts *o, gp_dtype t)
     return t == GP_U8 ? 8 : (int)o->bits;
 }
 
-/* The numbers of `bits` bits that stand for 1 of luma, of chroma and of colors, and for 0 of the first two. */
-struct scale { double y0, y, c0, c, rgb; };
-
-static struct scale scale_of(int range, int bits)
-{
-    double unit = 1 << (bits - 8), top = (1 << bits) - 1;
-    return range == FULL ? (struct scale){ 0, top, 128 * unit, top, top }
-                         : (struct scale){ 16 * unit, 219 * unit, 128 * unit, 224 * unit, top };
-}
-
-static struct color_how how_of(const struct opts *o, gp_dtype from, gp_dtype to)
-{
-    static const double weights[][2] = { { 0.299, 0.114 }, { 0.2126, 0.0722 }, { 0.2627, 0.0593 } };   /* kr, kb */
-    struct scale in = scale_of(o->range, bits_of(o, from)), out = scale_of(o->range, bits_of(o, to));
-    double kr = weights[o->matrix][0], kb = weights[o->matrix][1], kg = 1 - kr - kb;
-    bool smooth = o->chroma == BILINEAR;
-    if (is_colored(o->from) == is_colored(o->to)) {    /* as numbers, which stay exact, not as parts of 1 */
-        double first = o->from == GRAY ? in.rgb : in.y;
-        out.y /= first, out.c /= in.c, out.rgb /= is_colored(o->from) ? in.rgb : first;
-        in.y = in.c = in.rgb = 1;
-    }
-    return (struct color_how){
-        .from = o->from, .to = o->to,
-        /* chroma that stays as coarse as it is is left alone */
-        .smooth_x = smooth && o->to != YUV420 && o->to != YUV422, .smooth_y = smooth && o->to != YUV420,
-        .y0_in = (float)in.y0, .y_in = (float)(1 / in.y), .c0_in = (float)in.c0, .c_in = (float)(1 / in.c),
-        .rgb_in = (float)(1 / in.rgb), .rgb_out = (float)out.rgb, .y0_out = (float)out.y0, .y_out = (float)out.y,
-        .c0_out = (float)out.c0, .c_out = (float)out.c, .top = (float)((1 << bits_of(o, to)) - 1),
-        .kr = (float)kr, .kg = (float)kg, .kb = (float)kb,
-        .ub = (float)(0.5 / (1 - kb)), .vr = (float)(0.5 / (1 - kr)),
-        .rv = (float)(2 * (1 - kr)), .bu = (float)(2 * (1 - kb)),
-        .gu = (float)(2 * (1 - kb) * kb / kg), .gv = (float)(2 * (1 - kr) * kr / kg),
-    };
-}
-
 static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out;
     size_t xs = gp_stride(x), ys = gp_stride(y);
-    struct color_how how = how_of(o, x->type.dtype, y->type.dtype);
+    gp_color_how how = gp_color_how_of(o->from, o->to, o->matrix, o->range, o->chroma == BILINEAR,
+                                       bits_of(o, x->type.dtype), bits_of(o, y->type.dtype));
     char kernel[32];
     int64_t high, wide;
     size_of(&x->type, o->from, &high, &wide);
@@ -182,7 +128,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_color = {
     GP_KIND("color"), .field = "pictures",
-    .help = "convert frames between YUV planes, RGB, BGR and gray",
+    .help = "convert frames between YUV planes, RGB, GP_BGR and gray",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

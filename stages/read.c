@@ -226,18 +226,21 @@ static const gp_opt options[] = {
     { GP_ENUM(gp_read_opts, decimal), .def = "point", .choices = "point|comma",
       .help = "csv, tsv: numbers are 3.5, or 3,5 with semicolons, tabs or blanks between them, or in quotes" },
     { GP_ENUM(gp_read_opts, range), .def = "auto", .choices = "auto|limited|full",
-      .help = "y4m: of which range its values are: a file that says another is an error; auto: limited, and of mono "
-              "any" },
+      .help = "video: of which range its values are: a file that says another is an error; auto: limited, and of mono "
+              "any; where 'read' makes RGB or luma, as the file says, else limited" },
+    { GP_INT(gp_read_opts, stream), .def = "-1", .min = -1, .max = 1e6,
+      .help = "video: which stream of the file, as ffmpeg counts them; -1: the best" },
     { GP_BOOL(gp_read_opts, strict), .help = GP_STRICT_HELP },
     { GP_TEXT(gp_read_opts, member),
       .help = "npz: which array, where there are several beside numbers that 'metadata' lists" },
     { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
-      .help = "jpeg, png, tiff: turn pictures upright, as they say, or keep them as they are stored" },
+      .help = "jpeg, png, tiff, video: turn pictures upright, as they say, or keep them as they are stored" },
     { GP_MAX_PIXELS(gp_read_opts) },
-    { GP_ENUM(gp_read_opts, colors), .def = "keep", .choices = GP_COLORS,
-      .help = GP_COLORS_HELP },
+    { GP_ENUM(gp_read_opts, colors), .def = "keep", .choices = GP_COLORS "|planes",
+      .help = GP_COLORS_HELP "; of video keep is RGB, or gray of what has no colors; planes: luma and chroma as a .y4m "
+              "has them" },
     { GP_ENUM(gp_read_opts, shrink), .def = "1", .choices = "1|2|4|8",
       .help = "jpeg: decode pictures at 1/2, 1/4 or 1/8 of their size, rounded up, which is faster" },
     { 0 }
@@ -245,7 +248,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"), .field = "files",
-    .also = "imread load open source",
+    .also = "imread VideoCapture load open source",
     .help = "frames from pictures, video, sound, text, .npy, raw, stdin, programs",
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),

@@ -45,7 +45,7 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     const gp_picfile *picture = gp_picfile_of(as);
     const gp_rowsfile *rows = gp_rowsfile_of(as);
     int k = 0;
-    if (rows == &gp_mp3 && !io_has_mp3())
+    if (rows == &gp_video || (rows == &gp_mp3 && !io_has_mp3()))       /* gpipe writes no such video */
         return;
     char yaml[800];
     size_t n;
@@ -80,7 +80,7 @@ TEST_LOOP(says_what_is_missing, GP_RAW, GP_WHOLE)
     const gp_picfile *picture = gp_picfile_of((gp_filetype)_i);
     const gp_rowsfile *rows = gp_rowsfile_of((gp_filetype)_i);
     int k = 0;
-    if (rows == &gp_mp3 && !io_has_mp3())
+    if (rows == &gp_video || (rows == &gp_mp3 && !io_has_mp3()))       /* gpipe writes no such video */
         return;
     char *name = format("a%.*s", (int)strcspn(formats[_i].extensions, " "), formats[_i].extensions);
     while (picture ? picture->why_not(&frames[k].is, name) : rows ? rows->why_not(&frames[k].is, name) : NULL)

@@ -26,7 +26,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("a.raw"), "declare dtype and shape" },
     { AS("dtype: u8", "read, path: a.raw"), "declare dtype and shape" },
     { IN("stdin"), "declare dtype and shape" },
-    { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", ".gif' does not end in the extension of a format" },
+    { IN("two.npy") "  - {use: write, path: '%d.fits'}\n", ".fits' does not end in the extension of a format" },
     { "stages:\n  - {use: read, path: stdin, format: npz}\n", "only raw data ('format: raw'), npy and y4m can be read" },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, loop: true, out: x}\n", "cannot be read twice" },

@@ -190,7 +190,7 @@ TEST_LOOP(wide, 0, 20)
     ck_assert(gp_rowsfile_read(in, &own, 0, 5, got, why) && !memcmp(got, rows, sizeof got));
     for (int i = 0; i < 5; i++) {
         gp_filemeta said = { .n = 2, .key = keys };
-        ck_assert_msg(gp_rowsfile_metadata(in, i, &said, why), "%s", why);
+        ck_assert_msg(gp_rowsfile_metadata(in, &own, i, &said, why), "%s", why);
         ck_assert_uint_eq(said.has, !how.alone && i == 3 ? 2 : 3);
         ck_assert(said.has == 2 || said.value[0] == (how.alone ? 0.5 : 0.5 + i));
         ck_assert_int_ge(said.time_ns, 1000000000);

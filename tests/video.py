@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """video.py GPIPE - video that ffmpeg writes is read by gpipe, and what gpipe writes by ffmpeg, as .y4m files, by pipes and as
-mp4; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
-import os, random, shutil, subprocess, sys, tempfile
-from kit import bytes_of, check, gpipe, ran, runs, total
+mp4; files of other containers and codecs; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
+import json, os, random, shutil, struct, subprocess, sys, tempfile
+from kit import bytes_of, check, gpipe, quick, ran, runs, total
 
 if not shutil.which("ffmpeg"):
     print("video: SKIPPED: there is no ffmpeg")
@@ -92,7 +92,301 @@ def example():
     with open("noisy.mp4", "wb") as f:
         f.write(b"no video")
     p = subprocess.run([gpipe, "run", "-q", "mp4.yaml"], capture_output=True, text=True)
-    check("no mp4: what ffmpeg says", p.returncode == 1 and "noisy.mp4" in p.stderr and "Invalid data" in p.stderr)
+    check("no mp4", p.returncode and "noisy.mp4' is no video that libavformat reads" in p.stderr and "Invalid data" in p.stderr)
+
+
+# ---- files of other containers and codecs -------------------------------
+
+ENCODERS = subprocess.run(["ffmpeg", "-hide_banner", "-encoders"], capture_output=True, text=True).stdout.split()
+NO_LIBRARY = "built without libavformat"
+# The name, what is encoded of 96 x 64 or as `-s` says, how. Those with B-frames have frames in another order than packets.
+CLIPS = (("h264.mp4", "libx264", "yuv420p", "-bf 3 -g 12"), ("h264.mkv", "libx264", "yuv422p", "-bf 2"),
+         ("h264.ts", "libx264", "yuv444p", "-g 5"), ("h264.h264", "libx264", "yuv420p", "-bf 2"),
+         ("h264.mov", "libx264", "yuvj420p", ""), ("deep.mp4", "libx264", "yuv420p10le", "-bf 2"),
+         ("gray.mkv", "ffv1", "gray", ""), ("hevc.mp4", "libx265", "yuv420p", "-x265-params log-level=none:bframes=2"),
+         ("hevc.hevc", "libx265", "yuv422p10le", "-x265-params log-level=none"),
+         ("vp9.webm", "libvpx-vp9", "yuv420p", "-auto-alt-ref 1 -lag-in-frames 12"), ("vp8.ivf", "libvpx", "yuv420p", ""),
+         ("av1.mp4", "libsvtav1", "yuv420p", ""), ("mpeg2.mpg", "mpeg2video", "yuv420p", "-bf 2"),
+         ("mjpeg.avi", "mjpeg", "yuvj422p", ""), ("ffv1.mkv", "ffv1", "yuv444p16le", ""), ("gray12.mkv", "ffv1", "gray12le", ""))
+N = 20
+
+
+def gpipe_says(*args):
+    p = subprocess.run([gpipe, *args], capture_output=True, text=True)
+    return p.returncode, p.stdout + p.stderr
+
+
+def clip(name, encoder, pix, more="", size="96x64", source="testsrc2", n=N):
+    """False: there is no such encoder, which is said."""
+    if encoder not in ENCODERS:
+        print(f"video: SKIPPED: {name}: this ffmpeg has no encoder {encoder}")
+        return False
+    return ffmpeg("-f", "lavfi", "-i", f"{source}=s={size}:r=25", "-frames:v", str(n), "-pix_fmt", pix, "-c:v", encoder,
+                  *more.split(), name)
+
+
+def raw(name, pix, *more):
+    ok = ffmpeg(*more, "-i", name, "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt", pix, "of_ffmpeg.raw")
+    return bytes_of("of_ffmpeg.raw") if ok else None
+
+
+def frames_of(name, options="", more=""):
+    """What gpipe makes of it: an exit status, what it says, bytes."""
+    with open("read.yaml", "w") as f:
+        f.write(f"{more}stages:\n  - {{use: read, path: '{name}', out: x{options}}}\n  - {{use: write, path: of_gpipe.raw, in: x}}\n")
+    if os.path.exists("of_gpipe.raw"):
+        os.remove("of_gpipe.raw")
+    status, text = gpipe_says("run", "--report", "read.json", "read.yaml")
+    data = bytes_of("of_gpipe.raw") if os.path.exists("of_gpipe.raw") else b""
+    return status, text, data
+
+
+def account(key):
+    with open("read.json") as f:
+        return json.load(f)["sources"][0][key]
+
+
+def planes_of_files():
+    for name, encoder, pix, more in CLIPS:
+        if not clip(name, encoder, pix, more):
+            continue
+        full = ", range: full" if "j" in pix else ""
+        status, text, data = frames_of(name, ", colors: planes" + full)
+        check(f"{name}: planes", status == 0 and data and data == raw(name, pix), text)
+        if quick and not name.startswith("gray") and not name.endswith("mov"):
+            continue
+        size, shape = ("u16" if "1" in pix[-4:] else "u8"), "[64, 96]" if pix.startswith("gray") else "[64, 96, 3]"
+        with open("one.yaml", "w") as f:
+            f.write(f"stages:\n  - {{use: read, path: {name}, out: x}}\n  - {{use: discard, in: x}}\n")
+        status, text = gpipe_says("plan", "one.yaml")
+        check(f"{name}: the shape of frames", f"{size} {shape}" in text, text)
+        status, text, _ = frames_of(name, ", start: 1000")
+        if name.endswith(("mp4", "mov")):
+            check(f"{name}: how many frames", f"'start' is 1000, and there are {N} frames" in text, text)
+        else:
+            check(f"{name}: start behind the end", status == 0 and "0 frames in" in text, text)
+
+
+WEIGHTS = {"smpte170m": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020nc": (0.2627, 0.0593)}
+
+
+def rgb_of(y, u, v, matrix, full, bits):
+    """Of 4:4:4: ITU-R BT.601-7 2.5, BT.709-6 3, BT.2020-2 tables 4 and 5; before it is rounded."""
+    kr, kb = WEIGHTS[matrix]
+    unit, top = 1 << (bits - 8), (1 << bits) - 1
+    y, u, v = (y / top, (u - 128 * unit) / top, (v - 128 * unit) / top) if full else (
+        (y - 16 * unit) / (219 * unit), (u - 128 * unit) / (224 * unit), (v - 128 * unit) / (224 * unit))
+    r, b = y + 2 * (1 - kr) * v, y + 2 * (1 - kb) * u
+    return [min(max(c * top, 0), top) for c in (r, (y - kr * r - kb * b) / (1 - kr - kb), b)]
+
+
+def colors():
+    """Lossless, so that what is stored is known; of 4:4:4 a pixel has its own values."""
+    h, w = 24, 34
+    for i, matrix in enumerate(WEIGHTS):
+        for tag in ("tv", "pc"):
+            for pix, bits in (("yuv444p", 8), ("yuv444p10le", 10)):
+                if quick and (tag == "pc") != (i == 1) or quick and (bits > 8) != (i == 2):
+                    continue
+                size = 1 if bits == 8 else 2
+                data = planes(3 * h * w * size, size, bits)
+                with open("c.raw", "wb") as f:
+                    f.write(data)
+                ok = ffmpeg("-f", "rawvideo", "-pix_fmt", pix, "-s", f"{w}x{h}", "-i", "c.raw", "-vf",
+                            f"setparams=colorspace={matrix}:range={tag}", "-c:v", "ffv1", "c.mkv")
+                status, text, got = frames_of("c.mkv")
+                form = "<%d%s" % (3 * h * w, "B" if size == 1 else "H")
+                ok = ok and status == 0 and len(got) == len(data)
+                if ok:
+                    stored, got = struct.unpack(form, data), struct.unpack(form, got)
+                    for k in range(h * w):
+                        want = rgb_of(stored[k], stored[h * w + k], stored[2 * h * w + k], matrix, tag == "pc", bits)
+                        ok = ok and all(abs(x - y) < 0.501 for x, y in zip(want, got[3 * k:3 * k + 3]))
+                check(f"colors of {matrix}, {tag}, {bits} bits", ok, text)
+    # What makes chroma of 4:2:0 finer is tested in `color`, whose bits these are; u16 with an odd size, too.
+    for pix, kind, bits, matrix in (("yuv420p", "yuv420", 8, "bt709"), ("yuv422p10le", "yuv422", 10, "bt601")):
+        ok = clip("k.mkv", "ffv1", pix, "-vf setparams=colorspace=" + {"bt601": "smpte170m"}.get(matrix, matrix), "770x64")
+        deep = f", bits: {bits}" if bits > 8 else ""
+        ok = ok and runs("stages:\n  - {use: read, path: k.mkv, colors: planes, out: p}\n"
+                         f"  - {{use: color, from: {kind}, to: rgb, matrix: {matrix}, in: p, out: q{deep}}}\n"
+                         "  - {use: read, path: k.mkv, out: x}\n  - {use: compare, in: {in: x, with: q}}\n"
+                         "  - {use: read, path: k.mkv, colors: gray, out: y}\n"
+                         f"  - {{use: color, from: {kind}, to: gray, matrix: {matrix}, in: p, out: z{deep}}}\n"
+                         "  - {use: compare, in: {in: y, with: z}}\n")
+        check(f"{pix} as 'color' makes it", ok)
+    # Without a tag a large picture is BT.709, a small one BT.601.
+    for size, matrix in (("1280x64", "bt709"), ("96x64", "bt601"), ("64x578", "bt709"), ("64x576", "bt601")):
+        ok = clip("u.mkv", "ffv1", "yuv444p", "", size, n=1) and runs(
+            "stages:\n  - {use: read, path: u.mkv, colors: planes, out: p}\n"
+            f"  - {{use: color, from: yuv444, to: rgb, matrix: {matrix}, in: p, out: q}}\n"
+            "  - {use: read, path: u.mkv, out: x}\n  - {use: compare, in: {in: x, with: q}}\n")
+        check(f"{size} is {matrix}", ok)
+
+
+def stored_as_rgb():
+    """Red, green and blue stay as they are stored, however."""
+    for name, encoder, pix, want in (("r.mkv", "ffv1", "bgr0", "rgb24"), ("r.avi", "rawvideo", "bgr24", "rgb24"),
+                                     ("r.mp4", "libx264rgb", "rgb24", "rgb24"), ("r.gif", "gif", "bgr8", "rgb24"),
+                                     ("g.mkv", "ffv1", "gbrp12le", None), ("y.avi", "rawvideo", "yuyv422", None)):
+        if clip(name, encoder, pix, n=3):
+            status, text, data = frames_of(name, ", colors: planes" if pix[0] == "y" else "")
+            if pix[0] == "y":
+                expected = raw(name, "yuv422p")
+            elif want:
+                expected = raw(name, want)
+            else:                      # green, blue, red planes of u16
+                planar, n = raw(name, pix), 96 * 64
+                expected = b"".join(planar[f + 2 * (p * n + i):][:2] for f in range(0, len(planar), 6 * n)
+                                    for i in range(n) for p in (2, 0, 1))
+            check(f"{name} of {pix}", status == 0 and data == expected, text)
+
+
+def turned():
+    """As ffmpeg turns it, which it does by itself; or not."""
+    for angle in (0, 90, 180, 270)[quick::2 if quick else 1]:
+        ok = clip("flat.mp4", "libx264", "yuv420p", n=2) and ffmpeg(
+            "-i", "flat.mp4", "-c", "copy", "-metadata:s:v", f"rotate={angle}", "turned.mp4")
+        upright, stored = raw("turned.mp4", "yuv420p"), raw("turned.mp4", "yuv420p", "-noautorotate")
+        status, text, data = frames_of("turned.mp4", ", colors: planes")
+        check(f"turned by {angle}: planes", ok and status == 0 and data == upright, text)
+        status, text, data = frames_of("turned.mp4", ", colors: planes, orientation: keep")
+        check(f"turned by {angle}: kept", ok and status == 0 and data == stored, text)
+        _, text, rgb = frames_of("turned.mp4")
+        _, _, flat = frames_of("flat.mp4")
+        h, w = 64, 96
+
+        def at(y, x):
+            return {0: (y, x), 90: (x, w - 1 - y), 180: (h - 1 - y, w - 1 - x), 270: (h - 1 - x, y)}[angle]
+        rows, cols = (h, w) if angle % 180 == 0 else (w, h)
+        places = [at(y, x) for y in range(rows) for x in range(cols)] if ok else []
+        want = b"".join(flat[3 * (w * y + x):][:3] for y, x in places)
+        check(f"turned by {angle}: colors", ok and rgb[:3 * h * w] == want, text)
+
+
+def odd_sizes():
+    for size in ("61x203", "17x3", "33x32", "64x31")[::3 if quick else 1]:
+        w, h = map(int, size.split("x"))
+        ok = clip("odd.mkv", "ffv1", "yuv420p", "", size, "testsrc", n=2)
+        status, text, data = frames_of("odd.mkv")
+        check(f"{size} as colors", ok and status == 0 and len(data) == 2 * 3 * h * w, text)
+        _, _, luma = frames_of("odd.mkv", ", colors: gray")
+        check(f"{size} as luma", ok and len(luma) == 2 * h * w, text)
+        status, text, data = frames_of("odd.mkv", ", colors: planes")
+        check(f"{size} has no planes", status and "the planes of such a frame make no array" in text, text)
+
+
+def times():
+    """Frame rates that vary: times are ffprobe's, numbers go on."""
+    ok = clip("vfr.mkv", "ffv1", "yuv420p", "-vf select='not(eq(mod(n,5),2))',setpts='PTS*(1+mod(N,3)/7)' -vsync vfr -enc_time_base -1")
+    want = subprocess.run(["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=best_effort_timestamp_time",
+                           "-of", "csv=p=0", "vfr.mkv"], capture_output=True, text=True).stdout.replace(",", "").split()
+    with open("t.lua", "w") as f:
+        f.write("function process(f, x, y)\n  y[1] = f.meta.pts; y[2] = f.index\nend\n")
+    ok = ok and runs("metadata: [pts]\nbuffers: {y: {dtype: f64, shape: [2]}}\nstages:\n  - {use: read, path: vfr.mkv, out: x}\n"
+                     "  - {use: lua, script: t.lua, in: x, out: y}\n  - {use: write, path: t.raw, in: y}\n")
+    got = struct.unpack("<%dd" % (2 * len(want)), bytes_of("t.raw")) if ok and len(bytes_of("t.raw")) == 16 * len(want) else ()
+    check("times of frames", len(want) > 10 and len(set(want)) == len(want) and len(got) == 2 * len(want)
+          and all(abs(float(a) - b) < 1e-5 for a, b in zip(want, got[::2])) and list(got[1::2]) == list(range(len(want))), (want, got))
+
+
+def which():
+    """Parts of a video, several of them, streams, workers."""
+    ok = clip("a1.mp4", "libx264", "yuv420p", "-bf 2") and clip("a2.mp4", "libx264", "yuv420p", "-bf 2", source="mandelbrot")
+    _, _, one = frames_of("a1.mp4")
+    _, _, two = frames_of("a2.mp4")
+    size = 96 * 64 * 3
+    check("two videos differ", ok and len(one) == len(two) == N * size and one != two)
+    for options, want in ((", start: 7, frames: 5", one[7 * size:12 * size]), (", workers: 4", one), (", frames: 3", one[:3 * size]),
+                          (", loop: true, frames: 45", (one * 3)[:45 * size])):
+        status, text, data = frames_of("a1.mp4", options)
+        check(f"a video with{options}", status == 0 and data == want, text)
+    for workers in (1, 3):
+        status, text, data = frames_of("a?.mp4", f", workers: {workers}")
+        check(f"two videos, {workers} workers", status == 0 and data == one + two, text)
+    ok = ffmpeg("-i", "a1.mp4", "-i", "a2.mp4", "-map", "0", "-map", "1", "-c", "copy", "both.mkv")
+    for stream, want in ((0, one), (1, two)):
+        status, text, data = frames_of("both.mkv", f", stream: {stream}")
+        check(f"stream {stream}", ok and status == 0 and data == want, text)
+    status, text, _ = frames_of("both.mkv", ", stream: 2")
+    check("there is no stream 2", status and "has no stream 2, only 2" in text, text)
+    ok = ffmpeg("-f", "lavfi", "-i", "sine=d=0.1", "-f", "lavfi", "-i", "testsrc2=s=32x32:d=0.1", "-map", "0", "-map", "1",
+                "-c:v", "ffv1", "sound.mkv")
+    status, text, data = frames_of("sound.mkv")
+    check("a sound before the pictures", ok and status == 0 and data, text)
+    status, text, _ = frames_of("sound.mkv", ", stream: 0")
+    check("a sound has no pictures", status and "has no pictures in its stream 0" in text, text)
+    ok = ok and ffmpeg("-i", "sound.mkv", "-map", "0:0", "-c", "copy", "only.mkv")
+    status, text, _ = frames_of("only.mkv")
+    check("nothing but sound", ok and status and "has no stream of pictures" in text, text)
+    for name, encoder in (("a1.mp4", "libx264"), ("big.mkv", "ffv1")):
+        clip(name, encoder, "yuv420p", "", "64x32", n=3)
+    status, text, _ = frames_of("a?.mp4")
+    check("sizes that differ", status and "a2.mp4' holds frames of 64 x 96" in text or "a2.mp4'" in text, text)
+
+
+def damaged():
+    """Whatever the bytes, gpipe ends by itself; what is whole comes."""
+    size = 96 * 64 * 3
+    ok = clip("whole.mp4", "libx264", "yuv420p", "-g 5 -movflags +faststart -bf 0", n=30) and clip(
+        "whole.mkv", "libx264", "yuv420p", "-g 5 -bf 0", n=30) and clip("whole.ts", "mpeg2video", "yuv420p", "-g 5", n=30)
+    _, _, whole = frames_of("whole.mp4")
+    data = bytes_of("whole.mp4")
+    with open("cut.mp4", "wb") as f:
+        f.write(data[:len(data) * 2 // 3])
+    status, text, got = frames_of("cut.mp4")
+    n = len(got) // size
+    check("a cut MP4 gives what is whole", ok and status == 0 and 5 < n < 30 and got == whole[:len(got)], (n, text))
+    check("a cut MP4 says so", f"is cut off: its header says 30 frames, {n} are there" in text and account("faulty") == n, text)
+    status, text, _ = frames_of("cut.mp4", ", strict: true")
+    check("a cut MP4 is refused", status and "is cut off: its header says 30 frames" in text, text)
+    with open("end.mp4", "wb") as f:
+        f.write(b"\0\0\0\x18ftypisom" + data[-2000:])
+    status, text, _ = frames_of("end.mp4")
+    check("what is no MP4", status and "is no video that libavformat reads, or is cut off or damaged" in text, text)
+    for name in ("whole.mp4", "whole.mkv", "whole.ts"):
+        data, faulty = bytes_of(name), 0
+        for seed in range(3 if quick else 12):
+            r = random.Random(seed)
+            bad = bytearray(data)
+            for _ in range(1 + seed):
+                bad[r.randrange(200 if seed % 3 else 3000, len(bad))] ^= 1 << r.randrange(8)
+            with open("bad" + name[-4:], "wb") as f:
+                f.write(bad[:len(bad) if seed % 4 else r.randrange(len(bad))])
+            status, text, got = frames_of("bad" + name[-4:])
+            check(f"{name} with errors, {seed}", status in (0, 1) and len(got) % size == 0, (status, text))
+            faulty += account("faulty") if status == 0 else 1
+        check(f"{name} with errors: they are counted", faulty > 0)
+
+
+def refused():
+    with open("f.mp4", "wb") as f:
+        f.write(b"no video at all")
+    for options, says in (("", "is no video that libavformat reads"), (", format: video", "is no video"), (", shrink: 2", "video file"),
+                          (", shuffle: 3", "shuffle")):
+        status, text, _ = frames_of("f.mp4" if not options else "h264.mp4" if options != ", format: video" else "f.mp4", options)
+        check(f"refused: {options}", status and says in text, text)
+    status, text, _ = frames_of("h264.mov", ", colors: planes")
+    check("the full range is not taken for the limited", status and "set 'range: full'" in text, text)
+    status, text, _ = frames_of("h264.mp4", ", colors: planes, range: full")
+    check("a range that the file does not say", status == 0 or "and 'range' of this stage says the other" in text, text)
+    status, text, _ = frames_of("h264.mp4", ", max_pixels: 1000")
+    check("max_pixels", status and "'max_pixels' is 1000" in text, text)
+    with open("w.yaml", "w") as f:
+        f.write("stages:\n  - {use: read, path: h264.mp4, out: x}\n  - {use: write, path: w.mp4, in: x}\n")
+    status, text = gpipe_says("run", "w.yaml")
+    check("mp4 is not written", status and "let a program do it" in text, text)
+
+
+def files():
+    with open("any.yaml", "w") as f:
+        f.write("stages:\n  - {use: read, path: none.mp4, out: x}\n  - {use: discard, in: x}\n")
+    open("none.mp4", "w").close()
+    if NO_LIBRARY in gpipe_says("check", "any.yaml")[1]:
+        print("video: SKIPPED: files, as gpipe was " + NO_LIBRARY)
+        return False
+    for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, damaged, refused):
+        test()
+    return True
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -101,5 +395,6 @@ with tempfile.TemporaryDirectory() as folder:
         for h, w in sizes:
             both_ways(pix, size, shape, options, h, w)
     full_range()
-    example()
+    if files():
+        example()
 total("video")

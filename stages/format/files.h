@@ -27,7 +27,8 @@
     X(jsonl, gp_jsonl, ".jsonl .ndjson") \
     X(npz, gp_npz, ".npz") \
     X(tiff, gp_tiff, ".tif .tiff .btf") \
-    X(y4m, gp_y4m_video, ".y4m")
+    X(y4m, gp_y4m_video, ".y4m") \
+    X(video, gp_video, ".mp4 .m4v .mov .3gp .mkv .webm .avi .flv .wmv .ts .mts .m2ts .mpg .mpeg .m2v .vob .h264 .264 .hevc .265 .ivf .gif")
 /* In place of the constant: first bytes. */
 #define GP_PLAIN(X) X(raw, none, ".raw .bin .dat") X(npy, array, ".npy")
 #define GP_ALL_FORMATS(X) GP_PLAIN(X) GP_PICTURES(X) GP_ROWS(X)

@@ -419,7 +419,7 @@ static bool take_number(npz *f, int i, char err[GP_WHY])
     return ok;
 }
 
-static bool npz_said(gp_rows *rows, int64_t row, gp_filemeta *to, char err[GP_WHY])
+static bool npz_said(gp_rows *rows, void *own, int64_t row, gp_filemeta *to, char err[GP_WHY])
 {
     const npz *f = (const npz *)rows;
     bool ok = true;

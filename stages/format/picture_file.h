@@ -25,6 +25,7 @@ enum { GP_420, GP_422, GP_444 };
 #define GP_SUBSAMPLING "4:2:0|4:2:2|4:4:4"
 /* As the file has them; or three, of gray ones all the same; or luma. These two have no alpha. */
 enum { GP_COLORS_KEEP, GP_COLORS_RGB, GP_COLORS_GRAY };
+enum { GP_COLORS_PLANES = GP_COLORS_GRAY + 1 };        /* of video */
 #define GP_COLORS "keep|rgb|gray"
 #define GP_COLORS_HELP "pictures: as they are stored; rgb: gray ones get three equal colors; gray: the luma of colored ones " \
                        "(BT.601; of a JPEG its own); both leave alpha out"

@@ -114,19 +114,31 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
     return f;
 }
 
-bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY])
+static void **own_of(const gp_rows *f, gp_rows_own *w)
 {
     if (w->serial != f->serial)
         gp_rowsfile_leave(w);
     w->as = f->as, w->serial = f->serial;
-    return f->as->read(f, &w->own, first, n, to, err);
+    return &w->own;
 }
 
-bool gp_rowsfile_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY])
+gp_status gp_rowsfile_take(gp_rows *f, gp_rows_own *w, int64_t row, char err[GP_WHY])
+{
+    *err = 0;
+    return f->as->take ? f->as->take(f, own_of(f, w), row, err) : GP_OK;
+}
+
+bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY])
+{
+    *err = 0;
+    return f->as->read(f, own_of(f, w), first, n, to, err);
+}
+
+bool gp_rowsfile_metadata(gp_rows *f, const gp_rows_own *w, int64_t row, gp_filemeta *to, char err[GP_WHY])
 {
     if (f->said.has)
         *to = f->said;
-    return !to->n || !f->as->said || f->as->said(f, row, to, err);
+    return !to->n || !f->as->said || f->as->said(f, w->own, row, to, err);
 }
 
 void gp_rowsfile_leave(gp_rows_own *w)

@@ -26,7 +26,8 @@ typedef struct gp_rowsfile_how {
     int64_t max_pixels;        /* of a reader of pictures: more are an error; 0: any */
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
-    int range;                 /* of a reader of video, as gp_y4m has it */
+    int range;                 /* of a reader of video, as gp_y4m has it; */
+    int colors, stream;        /* ... as gp_picfile_how has it; which of a file's streams: negative: the best */
     int header;                /* of a reader of CSV; */
     uint64_t header_line;      /* ... where that is `auto`: by head() of the first file its header, or that it has none; 0: not known */
     bool decimal_comma;        /* ... its numbers are 3,5, and no comma separates them */
@@ -100,8 +101,12 @@ struct gp_rowsfile {
     /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
      * in order one thread at a time, each row once. */
     bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
-    /* Notes the numbers that the file says of one row alone. Any thread. NULL: there are none. */
-    bool (*said)(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
+    /* NULL, else of a file in order, one thread at a time, each row once: what read() makes this row of, at any time
+     * and with the same `own`. GP_OK; GP_FAILED: of this row; GP_END: there are no more, whatever `whole` says, and
+     * what is in `err`, which was empty, is a warning. So is what read() has in it then. */
+    gp_status (*take)(gp_rows *f, void **own, int64_t row, char err[GP_WHY]);
+    /* Notes the numbers that the file says of one row alone. Any thread, after read(). NULL: there are none. */
+    bool (*said)(gp_rows *f, void *own, int64_t row, gp_filemeta *to, char err[GP_WHY]);
     void (*leave)(void *own);          /* the file may be closed by now */
     void (*close)(gp_rows *f);
 
@@ -137,8 +142,9 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
 bool gp_rowsfile_one(gp_type *whole, const gp_rowsfile *as, int ndim, char err[GP_WHY]);
 /* As gp_type_text; "rows of f32 [2]" where it is not known how many there are. */
 char *gp_rowsfile_text(const gp_type *whole, char buf[128]);
+gp_status gp_rowsfile_take(gp_rows *f, gp_rows_own *w, int64_t row, char err[GP_WHY]);
 bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY]);
-/* The numbers that it says of a row. */
-bool gp_rowsfile_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
+/* The numbers that it says of a row that was read. */
+bool gp_rowsfile_metadata(gp_rows *f, const gp_rows_own *w, int64_t row, gp_filemeta *to, char err[GP_WHY]);
 void gp_rowsfile_leave(gp_rows_own *w);
 void gp_rowsfile_close(gp_rows *f);

@@ -83,6 +83,6 @@ bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *wh
 bool gp_tiff_cuts(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);  /* tiff_axes.c */
 gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
 bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
-bool gp_tiff_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
+bool gp_tiff_metadata(gp_rows *f, void *own, int64_t row, gp_filemeta *to, char err[GP_WHY]);
 void gp_tiff_leave(void *own);
 void gp_tiff_close(gp_rows *f);

@@ -232,7 +232,7 @@ bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, ch
 }
 
 /* Takes the numbers of a description that is JSON. */
-bool gp_tiff_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY])
+bool gp_tiff_metadata(gp_rows *f, void *own, int64_t row, gp_filemeta *to, char err[GP_WHY])
 {
     const tiff *t = (tiff *)f;
     gp_tiff_page p;

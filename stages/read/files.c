@@ -185,8 +185,11 @@ static bool read_rows(gp_piece_file *f, gp_read_worker *w, int64_t at, int64_t r
     gp_type row = f->rows->whole;
     row.dim[0] = 1;
     int64_t bytes = (int64_t)gp_bytes(&row);
-    if (!gp_rowsfile_read(f->rows, &w->own, at / bytes, rows * f->cut.row_bytes / bytes, v->data, why)
-        || !gp_rowsfile_metadata(f->rows, at / bytes, &w->said, why))
+    if (!gp_rowsfile_read(f->rows, &w->own, at / bytes, rows * f->cut.row_bytes / bytes, v->data, why))
+        return false;
+    if (f->rows->as->take && *why)
+        memcpy(w->fault, why, GP_WHY);
+    if (!gp_rowsfile_metadata(f->rows, &w->own, at / bytes, &w->said, why))
         return false;
     v->type.dim[0] = rows;
     return true;
@@ -371,8 +374,18 @@ static uint64_t due(const gp_reader *r)
     return r->next > from ? r->next : from;
 }
 
+/* The file turned out to end before this piece. With the lock. */
+static void end_file(gp_reader *r, gp_call *c, const gp_frame *f, const struct place *p, const char *why)
+{
+    if (*why)
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index, path_of(r, p->file), why);
+    p->in->cut.rows = p->piece * p->in->cut.frame_rows;
+    gp_piece_release(p->in);
+}
+
 /* Finds a frame of files in pieces; the frames before it first, of which those of other ranks and runs are passed over. */
-static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int most, struct place *p, char why[GP_WHY])
+static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_frame *f, int most, struct place *p,
+                            char why[GP_WHY])
 {
     const uint64_t at = f->index + (uint64_t)r->o->start;
     pthread_mutex_lock(&r->lock);
@@ -383,7 +396,14 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int mo
     for (bool found = s != GP_OK; !found;) {
         w->said = none, *w->fault = 0;
         s = next_piece(r, w, &f->out[0], p, why);
-        if (s == GP_OK && p->in->rows && p->in->rows->in_order)
+        gp_status taken = s == GP_OK && p->in->rows ? gp_rowsfile_take(p->in->rows, &w->own, p->piece, why) : GP_OK;
+        if (taken == GP_END) {
+            end_file(r, c, f, p, why);
+            continue;
+        }
+        if (taken != GP_OK)
+            p->is_read = true, p->ok = false;
+        else if (s == GP_OK && p->in->rows && p->in->rows->in_order && !p->in->rows->as->take)
             p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
         found = r->next++ == at || s == GP_END;
         if (!found && s == GP_OK)
@@ -481,7 +501,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f, int most, int *n
     bool whole = is_whole(r->o), faulty = false, ok;
     w->said = gp_filemeta_none(c), *w->fault = 0;
     errno = 0, *n = 1;
-    gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, most, &p, why);
+    gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, c, w, f, most, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
     if (s == GP_DROP)

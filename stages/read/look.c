@@ -206,7 +206,8 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
                                     .halvings = o->shrink, .max_pixels = o->max_pixels };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .strict = o->strict,
-                                 .max_pixels = o->max_pixels, .range = o->range, .header = o->header,
+                                 .max_pixels = o->max_pixels, .range = o->range, .colors = o->colors,
+                                 .stream = (int)o->stream, .header = o->header,
                                  .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
@@ -249,16 +250,23 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
     static const char *const of_pictures[] = { "orientation", "max_pixels", "colors", "shrink" };
-    bool tiff = gp_filetype_takes(o->as, "orientation");
-    for (size_t i = tiff ? 2 : 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
-        if (tiff ? !gp_shape_without(s, of_pictures[i], "a TIFF file") : !without(s, o, many, of_pictures[i], "picture"))
+    char *file = gp_shape_alloc(s, 40);
+    snprintf(file, 40, "a %s file", gp_read_is_rows(o) ? gp_rowsfile_of(o->as)->name : "");
+    for (size_t i = 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
+        if (!gp_filetype_takes(o->as, of_pictures[i])
+            && (gp_filetype_takes(o->as, "orientation") ? !gp_shape_without(s, of_pictures[i], file)
+                                                        : !without(s, o, many, of_pictures[i], "picture")))
             return false;
+    if (gp_read_is_pictures(o) && o->colors == GP_COLORS_PLANES)
+        return gp_shape_fail(s, "colors", "'colors: planes' is for video, not for '%s'", o->path);
+    if (!gp_filetype_takes(o->as, "stream") && !without(s, o, many, "stream", "video"))
+        return false;
     if (!gp_filetype_takes(o->as, "sample_rate")
         && !without(s, o, many, "sample_rate", "recording"))
         return false;
     if (!gp_filetype_takes(o->as, "member") && !without(s, o, many, "member", ".npz"))
         return false;
-    if (!gp_filetype_takes(o->as, "range") && !without(s, o, many, "range", ".y4m"))
+    if (!gp_filetype_takes(o->as, "range") && !without(s, o, many, "range", "video"))
         return false;
     static const char *const of_text[] = { "header", "decimal" };
     for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
@@ -290,7 +298,7 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
     if (o->whole)
         return gp_shape_fail(s, o->from, "'%s' is a stream, which does not say where a file ends: 'format: bytes' reads whole "
                              "files", o->path);
-    if (gp_read_is_video(o))
+    if (gp_read_is_video(o) && !gp_rowsfile_of(o->as)->program)
         return (t->dtype && t->ndim)
             || gp_shape_fail(s, o->from, "what '%s' delivers is known only when the run has begun: declare its "
                                         "dtype and shape "

@@ -256,6 +256,9 @@ bool gp_write_check(gp_shape *s)
                              "'gpipe help files' lists the formats", o->path);
     o->as = o->as ? o->as : GP_RAW;
     const gp_rowsfile *rows = gp_rowsfile_of(o->as);
+    if (rows && rows->take)
+        return gp_shape_fail(s, o->to, "'%s' is a video, which gpipe does not encode: let a program do it, as in 'command: "
+                             "[ffmpeg, -i, \"-\", out.mp4]' with 'format: y4m'", o->path);
     o->numbered = !spawns && gp_path_has_number(o->path);
     o->named = !spawns && gp_path_has_name(o->path);
     o->timed = !spawns && gp_path_has_time(o->path);

@@ -22,7 +22,7 @@ static void read_all(gp_rows *f)
     }
     for (int64_t i = 0; i < f->whole.dim[0] && i < 40; i++) {
         gp_filemeta said = { .n = f->said.n, .key = f->said.key };
-        MUST(gp_rowsfile_metadata(f, i, &said, err) || *err);
+        MUST(gp_rowsfile_metadata(f, &own, i, &said, err) || *err);
     }
     gp_rowsfile_leave(&own);
     free(to);

@@ -12,7 +12,7 @@ static void read_numbers(gp_rows *f, int64_t page)
     static const char *const keys[] = { "a", "exposure", "time" };
     gp_filemeta said = { .n = 3, .key = keys }, again = said;
     char err[GP_WHY] = "", text[GP_FILEMETA_JSON];
-    MUST(gp_rowsfile_metadata(f, page, &said, err) || *err);
+    MUST(gp_rowsfile_metadata(f, &(gp_rows_own){ 0 }, page, &said, err) || *err);
     size_t n = gp_filemeta_to_json(&said, text);
     MUST(!n == !said.has && (!n || ((n + 1) % 8 == 0 && gp_filemeta_from_json(&again, text, err))));
     MUST(said.has == again.has);
