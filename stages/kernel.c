@@ -369,13 +369,14 @@ static bool open_kernel(const gp_open *o, void **state)
     gp_source src = k->kernel;
     bool other = gp_module_is(src.path) && !src.text && gp_dev_on_cpu(o->dev);
     if (other && !k->cpu)
-        return gp_fail(o->errs, GP_E_SPEC, o->at, "stage '%s': '%s' is for NVIDIA GPUs, and this is the CPU back end: run with "
-                       "'device: cuda', or give the stage a reference for the CPU: 'cpu: k.cu', with the same kernel in CUDA "
-                       "C++", o->name, src.path);
+        return gp_fail(o->errs, GP_E_SPEC, o->at, "stage '%s': '%s' is for NVIDIA GPUs, and this is the CPU back end: "
+                       "run with 'device: cuda', or give the stage a reference for the CPU: 'cpu: k.cu', with the same "
+                       "kernel in CUDA C++", o->name, src.path);
     if (other)
         src.path = k->cpu;
     st->nargs = k->passed.n - (other ? k->passed.nulls : 0);
-    src.at = k->code ? k->code->at : o->at, src.param = k->passed.type, src.nparam = st->nargs, src.param_at = k->passed.at;
+    src.at = k->code ? k->code->at : o->at;
+    src.param = k->passed.type, src.nparam = st->nargs, src.param_at = k->passed.at;
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }
@@ -404,11 +405,12 @@ static const gp_port out[] = {
 };
 
 static const gp_opt options[] = {
-    { GP_PATH(struct opts, source), .help = "the .cu file, or a .ptx, .cubin or .fatbin of another compiler; else give `code`" },
+    { GP_PATH(struct opts, source), .help = "the .cu file, or .ptx, .cubin or .fatbin of another compiler; else give `code`" },
     { GP_NODE(struct opts, code),
       .help = "the source itself, as a block: `code: |`, and CUDA C++ in the lines below" },
     { GP_TEXT(struct opts, entry),
-      .help = "the extern \"C\" __global__ function; else the file's name without .cu, or the only one in `code` or in a compiled file" },
+      .help = "the extern \"C\" __global__ function; else the file's name without .cu, or the only one in `code` or a "
+              "compiled file" },
     { GP_PATH(struct opts, cpu), .help = "a .cu file with the same kernel, for the CPU, beside a compiled `source`" },
     { GP_NODE(struct opts, args), .required = true,
       .help = "its arguments: ports, `frame`, {f32: gain}" },

@@ -4,24 +4,34 @@
 #include "lib/cases.h"
 #include "lib/suite.h"
 
-/* A cubin as far as it is looked at: a head, four sections' heads, their names. */
-enum { SECTIONS = 4, ELF = 64 + 64 * SECTIONS };
-static size_t cubin(unsigned char *d, unsigned char abi, unsigned flags, const char *a, const char *b)
+/* A cubin as far as it is looked at: a head, sections' heads, names, a symbol of section 2. */
+enum { SECTIONS = 5, ELF = 64 + 64 * SECTIONS };
+static void put(unsigned char *d, int at, size_t v, size_t bytes)
 {
-    const char *name[SECTIONS] = { "", a, b, ".shstrtab" };
-    size_t n = ELF;
+    memcpy(d + at, &v, bytes);
+}
+
+static size_t cubin(unsigned char *d, unsigned char abi, unsigned flags, const char *a, const char *b, const char *symbol)
+{
+    const char *name[SECTIONS + 1] = { "", a, b, ".symtab", ".shstrtab", symbol };
+    size_t n = ELF, last = 64 + 64 * (SECTIONS - 1), table = last - 64;
     memset(d, 0, ELF);
     memcpy(d, "\177ELF\2\1\1", 7);
     d[8] = abi, d[18] = 190, d[40] = 64, d[58] = 64, d[60] = SECTIONS, d[62] = SECTIONS - 1;
-    memcpy(d + 48, &flags, 4);
-    for (int i = 0; i < SECTIONS; i++) {
-        d[64 + 64 * i] = (unsigned char)(n - ELF);
+    put(d, 48, flags, 4);
+    unsigned char at = 0;
+    for (int i = 0; i <= SECTIONS; i++) {
+        at = (unsigned char)(n - ELF);
+        if (i < SECTIONS)
+            d[64 + 64 * i] = at;
         strcpy((char *)d + n, name[i]), n += strlen(name[i]) + 1;
     }
-    unsigned at = ELF, size = (unsigned)(n - ELF);
-    memcpy(d + 64 + 64 * (SECTIONS - 1) + 24, &at, 4), memcpy(d + 64 + 64 * (SECTIONS - 1) + 32, &size, 4);
-    d[n] = 0;
-    return n;
+    put(d, (int)last + 24, ELF, 8), put(d, (int)last + 32, n - ELF, 8);
+    d[table + 4] = 2, d[table + 40] = SECTIONS - 1, d[table + 32] = 24;
+    put(d, (int)table + 24, n, 8);
+    memset(d + n, 0, 25);
+    d[n] = at, d[n + 4] = 1, d[n + 6] = 2;
+    return n + 24;
 }
 
 static size_t fatbin(unsigned char *d, const void *part, size_t n, int kind, int arch, bool packed)
@@ -56,20 +66,25 @@ TEST(cubins)
     gp_module m;
     gp_source taking_turns = k;
     taking_turns.overlaps = false;
-    size_t n = cubin(d, 8, 0x6005a04, ".text.k", ".nv.info.k");        /* CUDA 13 */
+    size_t n = cubin(d, 8, 0x6005a04, ".text.k", ".nv.info.k", "x");        /* CUDA 13 */
     ck_assert_str_eq(why_of(d, n, &k, &m), "fine");
     ck_assert(m.kernels == 1 && !strcmp(m.first, "k") && gp_module_fits(&m, 90, list) && !gp_module_fits(&m, 89, list)
               && !gp_module_fits(&m, 100, list));
     ck_assert_str_eq(list, "sm_90");
-    n = cubin(d, 7, 0x500550, ".text.other", ".text.more");            /* before */
+    n = cubin(d, 7, 0x500550, ".text.other", ".text.more", "x");            /* before */
     says(why_of(d, n, &k, &m), "no kernel 'k' in 'k.cubin'; set 'entry' to one of its kernels: 'other', 'more'");
     ck_assert(gp_module_fits(&m, 86, list) && !gp_module_fits(&m, 75, list));
-    n = cubin(d, 8, 0x5a04, ".text.k", ".nv.global.init");
-    says(why_of(d, n, &k, &m), "variables in global memory");
+    n = cubin(d, 8, 0x5a04, ".text.k", ".nv.global.init", "_$_str_$_2");       /* of libdevice */
+    ck_assert_str_eq(why_of(d, n, &k, &m), "fine");
+    n = cubin(d, 8, 0x5a04, ".text.k", ".nv.global.init", "x");
+    says(why_of(d, n, &k, &m), "has a variable 'x', which launches");
+    d[64 + 64 * (SECTIONS - 2) + 4] = 1;       /* without symbols */
+    says(why_of(d, n, &k, &m), "has a variable '?', which launches");
+    d[64 + 64 * (SECTIONS - 2) + 4] = 2;
     ck_assert_str_eq(why_of(d, n, &taking_turns, &m), "fine");
 
     size_t nf = fatbin(f, d, n, 2, 90, false);
-    says(why_of(f, nf, &k, &m), "variables in global memory");
+    says(why_of(f, nf, &k, &m), "has a variable 'x', which launches");
     nf = fatbin(f, d, n, 2, 80, true);
     says(why_of(f, nf, &k, &m), "'nvcc --no-compress'");
     ck_assert_str_eq(why_of(f, nf, &taking_turns, &m), "fine");
@@ -90,8 +105,10 @@ TEST(cubins)
 #define ENTRY ".visible .entry\n\tk (.param .u64 .ptr .global .align 4 a)\n{ ret; }\n"
 static const struct { const char *text, *says; int fits, not; } ptx[] = {
     { HEAD ENTRY, "fine", 120, 75 }, { HEAD "/* .global .u32 x; */" ENTRY, "fine", 80, 75 },
-    { HEAD ".global .align 4 .u32 x;\n" ENTRY, "variables in global memory", 90, 75 },
-    { HEAD ".visible .entry k() { .global .u32 x; ret; }", "variables in global memory", 90, 75 },
+    { HEAD ".global .align 1 .b8 _$_str[11] = {95, 95};\n.visible .global .align 1 .b8 $str[2];" ENTRY, "fine", 90, 75 },
+    { HEAD ".global .b8 $str[ 2 ] , x;" ENTRY, "has a variable '$str'", 90, 75 },
+    { HEAD ".global .align 4 .u32 x;\n" ENTRY, "has a variable 'x', which launches", 90, 75 },
+    { HEAD ".visible .entry k() { .global .u32 x; ret; }", "has a variable 'x', which launches", 90, 75 },
     { HEAD ".visible .entry k() { mov.u32 %r1,%envreg2; ret; }", "set 'cooperative: true'", 90, 75 },
     { HEAD ".visible .entry k2() { ret; }", "set 'entry' to one of its kernels: 'k2'", 80, 75 },
     { HEAD ".visible .func k() { ret; }", "it has none", 80, 75 },

@@ -1,8 +1,8 @@
 /* module.c - see module.h.
  *
- * PTX is read word by word, however its lines stand (NVIDIA, "Parallel Thread Execution ISA"). Of a cubin the names of
- * sections say all that is wanted: a kernel's code is in .text.NAME, variables that it may change are in .nv.global and
- * .nv.global.init. A fatbin has a head of 16 bytes, then parts with a head each. */
+ * PTX is read word by word, however its lines stand (NVIDIA, "Parallel Thread Execution ISA"). Of a cubin names of
+ * sections and symbols say all that is wanted: a kernel's code is in .text.NAME, variables that it may change are in
+ * .nv.global and .nv.global.init. A fatbin has a head of 16 bytes, then parts with a head each. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,11 @@
 #include "base/cxx.h"
 #include "base/module.h"
 #include "base/plural.h"
+
+bool gp_module_is_constant(const char *name)
+{
+    return *name == '$' || !strncmp(name, "_$_str", 6) || !strncmp(name, "__unnamed_", 10) || !strncmp(name, "_ZT", 3);
+}
 
 bool gp_module_is(const char *path)
 {
@@ -42,6 +47,15 @@ static void add_arch(gp_module *m, int sm, bool ptx, char only)
     m->arch[m->narchs].sm = sm, m->arch[m->narchs].ptx = ptx, m->arch[m->narchs++].only = only;
 }
 
+/* Something in global memory has this name, of n characters; others may stand behind it. */
+static void add_variable(gp_module *m, const char *name, size_t n, bool others)
+{
+    if (m->changes || (gp_module_is_constant(name) && !others))
+        return;
+    m->changes = true;
+    snprintf(m->variable, sizeof m->variable, "%.*s", (int)n, name);
+}
+
 static bool is_word(const char *p, size_t n, const char *word)
 {
     return strlen(word) == n && !memcmp(p, word, n);
@@ -54,7 +68,7 @@ static bool read_ptx(gp_module *m, const char *text, const char *entry)
     const char *before = "";
     size_t nbefore = 0;
     int words = 0;
-    bool target = false;
+    bool target = false, declares = false;     /* declares: behind .global, up to the name */
     for (const char *p = code; p && *(p += strcspn(p, in_word)); words++) {
         size_t n = strspn(p, in_word);
         if (!words && !is_word(p, n, ".version"))
@@ -66,7 +80,12 @@ static bool read_ptx(gp_module *m, const char *text, const char *entry)
             int sm = (int)strtol(p + 3, &end, 10);
             add_arch(m, sm, true, end < p + n ? *end : 0), target = true;
         }
-        m->variable |= is_word(p, n, ".global") && !is_word(before, nbefore, ".ptr");     /* of a parameter */
+        if (declares && *p != '.' && !isdigit((unsigned char)*p)) {
+            const char *end = p + n + strspn(p + n, " \t\r\n[]0123456789");
+            add_variable(m, p, n, *end == ',');
+            declares = false;
+        }
+        declares |= is_word(p, n, ".global") && !is_word(before, nbefore, ".ptr");     /* that is of a parameter */
         m->waits |= n > 7 && !memcmp(p, "%envreg", 7);
         before = p, nbefore = n, p += n;
     }
@@ -82,26 +101,85 @@ static uint64_t number(const char *p, int bytes)
     return v;
 }
 
+/* Of a cubin: the heads of its sections; `names`: what they are called. */
+typedef struct elf { const char *d, *section, *names; size_t n, sections, nnames; } elf;
+enum { HEAD = 64, SECTION = 64 };
+
+/* A field of section i, which there is. */
+static uint64_t field(const elf *e, uint64_t i, int at, int bytes)
+{
+    return number(e->section + i * SECTION + at, bytes);
+}
+
+/* The bytes of section i. */
+static bool section_of(const elf *e, uint64_t i, const char **data, size_t *n)
+{
+    uint64_t at = i < e->sections ? field(e, i, 24, 8) : e->n + 1, size = i < e->sections ? field(e, i, 32, 8) : 0;
+    *data = e->d + (at <= e->n ? at : 0), *n = size;
+    return at <= e->n && size <= e->n - at;
+}
+
+/* The same of texts with a NUL at the end of each. */
+static bool texts_of(const elf *e, uint64_t i, const char **data, size_t *n)
+{
+    return section_of(e, i, data, n) && *n && !(*data)[*n - 1];
+}
+
+static const char *name_of(const elf *e, uint64_t i)
+{
+    uint64_t at = i < e->sections ? field(e, i, 0, 4) : 0;
+    return at < e->nnames ? e->names + at : "";
+}
+
+static bool is_global(const elf *e, uint64_t i)
+{
+    return !strncmp(name_of(e, i), ".nv.global", 10);
+}
+
+/* The symbols in section i. */
+static bool read_symbols(gp_module *m, const elf *e, uint64_t i)
+{
+    enum { SYMBOL = 24, OBJECT = 1 };
+    const char *s, *names;
+    size_t n, nnames;
+    if (!section_of(e, i, &s, &n) || !texts_of(e, field(e, i, 40, 4), &names, &nnames))
+        return false;
+    for (; n >= SYMBOL; s += SYMBOL, n -= SYMBOL) {
+        uint64_t name = number(s, 4);
+        if (name >= nnames)
+            return false;
+        if ((s[4] & 15) == OBJECT && is_global(e, number(s + 6, 2)))
+            add_variable(m, names + name, strlen(names + name), false);
+    }
+    return true;
+}
+
 static bool read_cubin(gp_module *m, const char *d, size_t n, const char *entry)
 {
-    enum { HEAD = 64, SECTION = 64, CUDA = 190, ABI_SM_IN_2ND_BYTE = 8 };
-    if (n < HEAD || memcmp(d, "\177ELF\2\1", 6) || number(d + 18, 2) != CUDA)
+    enum { CUDA = 190, ABI_SM_IN_2ND_BYTE = 8, SYMBOLS = 2 };
+    if (n < HEAD || memcmp(d, "\177ELF\2\1", 6) || number(d + 18, 2) != CUDA || number(d + 58, 2) != SECTION)
         return false;
-    uint64_t at = number(d + 40, 8), sections = number(d + 60, 2), names = number(d + 62, 2), flags = number(d + 48, 4);
-    if (number(d + 58, 2) != SECTION || at > n || sections > (n - at) / SECTION || names >= sections)
+    uint64_t at = number(d + 40, 8), flags = number(d + 48, 4);
+    elf e = { .d = d, .n = n, .sections = number(d + 60, 2) };
+    if (at > n || e.sections > (n - at) / SECTION)
         return false;
-    uint64_t text = number(d + at + names * SECTION + 24, 8), ntext = number(d + at + names * SECTION + 32, 8);
-    if (text > n || ntext > n - text || !ntext || d[text + ntext - 1])
+    e.section = d + at;
+    if (!texts_of(&e, number(d + 62, 2), &e.names, &e.nnames))
         return false;
-    for (uint64_t i = 0; i < sections; i++) {
-        uint64_t name = number(d + at + i * SECTION, 4);
-        if (name >= ntext)
+    bool symbols = false, global = false;
+    for (uint64_t i = 0; i < e.sections; i++) {
+        const char *name = name_of(&e, i);
+        if (!strncmp(name, ".text.", 6))
+            add_kernel(m, name + 6, strlen(name + 6), entry);
+        global |= is_global(&e, i);
+        if (field(&e, i, 4, 4) != SYMBOLS)
+            continue;
+        symbols = true;
+        if (!read_symbols(m, &e, i))
             return false;
-        const char *s = d + text + name;
-        if (!strncmp(s, ".text.", 6))
-            add_kernel(m, s + 6, strlen(s + 6), entry);
-        m->variable |= !strncmp(s, ".nv.global", 10);
     }
+    if (global && !symbols)
+        add_variable(m, "?", 1, true);
     add_arch(m, (int)(d[8] >= ABI_SM_IN_2ND_BYTE ? flags >> 8 & 255 : flags & 255), false, 0);
     return true;
 }
@@ -141,11 +219,11 @@ static bool read_fatbin(gp_module *m, const char *d, size_t n, const char *entry
 bool gp_module_read(gp_module *m, const char *data, size_t n, const char *entry, char why[GP_WHY])
 {
     *m = (gp_module){ .kernels = 0 };
-    bool elf = n >= 4 && !memcmp(data, "\177ELF", 4), fat = n >= FAT_HEAD && number(data, 4) == FAT_MAGIC;
-    if (elf ? read_cubin(m, data, n, entry) : fat ? read_fatbin(m, data, n, entry)
+    bool object = n >= 4 && !memcmp(data, "\177ELF", 4), fat = n >= FAT_HEAD && number(data, 4) == FAT_MAGIC;
+    if (object ? read_cubin(m, data, n, entry) : fat ? read_fatbin(m, data, n, entry)
             : strlen(data) == n && read_ptx(m, data, entry))
         return true;
-    return gp_why(why, !n ? "is empty" : elf ? "is an ELF file, but no whole cubin" : fat ? "is not a whole fatbin"
+    return gp_why(why, !n ? "is empty" : object ? "is an ELF file, but no whole cubin" : fat ? "is not a whole fatbin"
                   : "is none of PTX (which begins with .version and .target), a cubin and a fatbin");
 }
 
@@ -159,10 +237,10 @@ bool gp_module_allows(const gp_module *m, const gp_source *src, char why[GP_WHY]
     if (m->waits && !src->cooperative)
         return gp_why(why, "'%s' reads %%envreg, as a kernel does that waits for all blocks of its grid, which needs them "
                       "to run at once: set 'cooperative: true'", src->path);
-    if (src->overlaps && m->variable)
-        return gp_why(why, "'%s' has variables in global memory (__device__, static, texts of printf), which launches for "
-                      "several frames share and may change at the same time: declare what is only read __constant__, or "
-                      "set 'serial: true', so that frames take turns", src->path);
+    if (src->overlaps && m->changes)
+        return gp_why(why, "'%s' has a variable '%s', which launches for several frames share and may change at the same "
+                      "time: declare it __constant__ if it is only read, else set 'serial: true', so that frames take turns",
+                      src->path, m->variable);
     if (src->overlaps && m->hidden)
         return gp_why(why, "parts of '%s' are compressed, so that it cannot be seen whether its kernels change variables: "
                       "make it with 'nvcc --no-compress', or set 'serial: true', so that frames take turns", src->path);

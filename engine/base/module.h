@@ -15,11 +15,16 @@ typedef struct gp_module {
     char names[400];           /* "'a', 'b'": all, or as many as there is room for */
     bool found;                /* the one that was looked for is there */
     bool hidden;               /* parts of the fatbin are compressed: what follows may hold for them, too */
-    bool variable;             /* it has variables in global memory */
+    bool changes;              /* it has a variable in global memory that may be changed; */
+    char variable[200];        /* ... its name, as far as there is room */
     bool waits;                /* its PTX reads where a grid's barrier is */
     int narchs;
     struct { int sm; bool ptx; char only; } arch[GP_MODULE_ARCHS];     /* only: 'a', 'f' of sm_90a, sm_100f; else 0 */
 } gp_module;
+
+/* Is what lies in global memory under this name a compiler's, which nothing writes: texts of printf ($str; of libdevice
+ * _$_str), __func__ and what assert() says (__unnamed_1), tables of virtual functions? */
+bool gp_module_is_constant(const char *name);
 
 /* Is a file of this name one? */
 bool gp_module_is(const char *path);

@@ -148,8 +148,8 @@ static void *read_module(const gp_cuda_dev *d, const gp_source *src, gp_errs *er
     else if (!(ok = gp_module_allows(&m, src, why)))
         gp_fail(errs, GP_E_SPEC, src->at, "%s", why);
     else if (!(ok = gp_module_fits(&m, d->cc, why)))
-        gp_fail(errs, GP_E_SPEC, src->at, "'%s' is for %s, and this GPU is sm_%d: compile it for that, or to PTX for an earlier "
-                "one", src->path, why, d->cc);
+        gp_fail(errs, GP_E_SPEC, src->at, "'%s' is for %s, and this GPU is sm_%d: compile it for that, or to PTX for an "
+                "earlier one", src->path, why, d->cc);
     if (ok)
         return image;
     free(image);
@@ -170,7 +170,8 @@ static void explain(gp_cuda_dev *d, const gp_source *src, const void *image, cud
     if (log && *log)
         gp_module_errors(src, log, errs);
     else
-        gp_fail(errs, GP_E_SPEC, src->at, "'%s' cannot be loaded: %s: %s", src->path, cudaGetErrorName(e), cudaGetErrorString(e));
+        gp_fail(errs, GP_E_SPEC, src->at, "'%s' cannot be loaded: %s: %s", src->path, cudaGetErrorName(e),
+                cudaGetErrorString(e));
     free(log);
 }
 
@@ -186,7 +187,8 @@ static bool takes(const gp_cuda_dev *d, const gp_source *src, cudaKernel_t fn, g
 }
 
 /* A kernel of it, on the GPU. The driver may compile PTX as late as when a function is asked for. */
-static struct gp_cuda_library *module_load(gp_cuda_dev *d, const gp_source *src, const void *image, cudaKernel_t *fn, gp_errs *errs)
+static struct gp_cuda_library *module_load(gp_cuda_dev *d, const gp_source *src, const void *image,
+                                           cudaKernel_t *fn, gp_errs *errs)
 {
     CUfunction f;
     struct gp_cuda_library *l = gp_cuda_table(1, sizeof *l, errs);
@@ -219,7 +221,8 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     if (!gp_cuda_alive(d) || (module ? !(image = read_module(d, src, errs))
                                      : !gp_nvrtc_compile(src, d->cc, dev->cancel, &image, &bytes, errs)))
         return NULL;
-    struct gp_cuda_library *l = module ? module_load(d, src, image, &fn, errs) : library_load(d, image, gp_source_name(src), errs);
+    struct gp_cuda_library *l = module ? module_load(d, src, image, &fn, errs)
+                                       : library_load(d, image, gp_source_name(src), errs);
     free(image);
     if (!l)
         return NULL;

@@ -3,8 +3,8 @@
  *   {"name": "softmax", "num_warps": 4, "shared": 64, "grid": "in.shape[0]",
  *    "params": ["*f32:16", "*f32:16", "i32", "null", "null"]}
  *
- * `params` are the kernel's parameters: a pointer to elements of a type, or a value of one, with the power of two that it was
- * compiled to be a multiple of; "null" at their end, a pointer that the kernel has and does not use. The other keys may
+ * `params` are the kernel's parameters: a pointer to elements of a type, or a value of one, with the power of two that
+ * it was compiled to be a multiple of; "null" at their end, a pointer that the kernel has and does not use. The other keys may
  * be left out; what they say the YAML does not say again. */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool read_key(gp_shape *s, const char *key, const gp_node *n, gp_kbeside 
         return b->params = n, n->kind == GP_LIST || gp_shape_fail_at(s, n->at, "'params' is a list of texts");
     if (strcmp(key, "num_warps"))
         return gp_shape_fail_at(s, n->at, "'%s' has no meaning here: what stands beside a kernel has name, num_warps, "
-                                "shared, grid and params; gpipe-triton (examples/triton) writes it of a kernel of Triton's", key);
+                                "shared, grid and params; gpipe-triton (examples/triton) writes it of one of Triton's", key);
     char *end;
     long warps = n->kind == GP_SCALAR ? strtol(n->text, &end, 10) : 0;
     b->threads = WARP * warps;
@@ -65,8 +65,8 @@ bool gp_kbeside_read(gp_shape *s, const char *path, gp_kbeside *b)
     for (int i = 0; ok && i < n->n; i++)
         ok = read_key(s, n->key[i]->text, n->item[i], b);
     b->path = json;
-    return ok && (b->params || gp_shape_fail_at(s, n->at, "'%s' does not say 'params', the types of the kernel's parameters, "
-                                                "like [\"*f32\", \"i32\"]", json));
+    return ok && (b->params || gp_shape_fail_at(s, n->at, "'%s' does not say 'params', the types of the "
+                                                "kernel's parameters, like [\"*f32\", \"i32\"]", json));
 }
 
 /* ---- params ---------------------------------------------------------------- */
@@ -84,7 +84,8 @@ static bool parse(const gp_node *n, bool *pointer, gp_dtype *t, long *multiple)
     *t = gp_dtype_parse(type + *pointer);
     if (colon)
         *multiple = strtol(colon + 1, &end, 10);
-    return *t && *multiple > 0 && !(*multiple & (*multiple - 1)) && (!end || !*end) && (!colon || *pointer || *t < GP_F16);
+    return *t && *multiple > 0 && !(*multiple & (*multiple - 1)) && (!end || !*end)
+        && (!colon || *pointer || *t < GP_F16);
 }
 
 /* Is argument `a` what the parameter takes? Complex numbers are pairs of floats. */
@@ -106,18 +107,19 @@ bool gp_kbeside_fit(gp_shape *s, const gp_kbeside *b, gp_kargs *o)
         gp_dtype t;
         long multiple;
         if (!null && (o->nulls || !parse(p, &pointer, &t, &multiple)))
-            return gp_shape_fail_at(s, p->at, "a parameter is a type as '*f32', '*f32:16', 'i32' or 'i32:16', or \"null\" at "
-                                    "the end of the list");
+            return gp_shape_fail_at(s, p->at, "a parameter is a type as '*f32', '*f32:16', 'i32' or 'i32:16', or "
+                                    "\"null\" at the end of the list");
         if (!null && i >= given)
             return gp_shape_fail(s, "args", "there are %d values, and '%s' has parameter %d, '%s' (%s:%d)", given,
                                  b->path, i + 1, p->text, p->at.file, p->at.line);
         if (!null && !suits(s, &o->arg[i], pointer, t))
-            return gp_shape_fail_at(s, o->at[i], "argument %d is '%s', and the parameter is '%s' (%s:%d)", i + 1, o->type[i],
-                                    p->text, p->at.file, p->at.line);
+            return gp_shape_fail_at(s, o->at[i], "argument %d is '%s', and the parameter is '%s' (%s:%d)", i + 1,
+                                    o->type[i], p->text, p->at.file, p->at.line);
         if (null && o->n == GP_MAX_ARGS)
             return gp_shape_fail_at(s, p->at, "a kernel takes at most %d arguments", GP_MAX_ARGS);
         if (null)
-            o->type[o->n] = "void *", o->at[o->n] = p->at, o->arg[o->n++] = (gp_karg){ .what = GP_NO_POINTER }, o->nulls++;
+            o->type[o->n] = "void *", o->at[o->n] = p->at, o->nulls++,
+            o->arg[o->n++] = (gp_karg){ .what = GP_NO_POINTER };
         else
             o->arg[i].multiple = multiple;
         if (null && i < given)

@@ -206,7 +206,7 @@ bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kv
         return false;
     memcpy(&whole, v, a->what == GP_VALUE ? gp_dtype_size(a->dtype) : sizeof whole);
     return a->multiple <= 1 || whole % (uint64_t)a->multiple == 0
-        || gp_fail(c->errs, GP_E_RUN, a->value ? a->value->at : (gp_loc){ 0 }, "stage '%s': '%s' is %llu, and the kernel was "
-                   "compiled for multiples of %lld: compile it without that", c->name, a->value ? a->value->text :
+        || gp_fail(c->errs, GP_E_RUN, a->value ? a->value->at : (gp_loc){ 0 }, "stage '%s': '%s' is %llu, and the "
+                   "kernel was compiled for multiples of %lld: compile it without that", c->name, a->value ? a->value->text :
                    "an address", (unsigned long long)whole, (long long)a->multiple);
 }
