@@ -98,7 +98,7 @@ ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
 SYSTEM  += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
-EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/resize.h kernels/warp.h kernels/copy.h kernels/pad.h kernels/quantile.h kernels/sort.h kernels/edge.h kernels/expr_ops.h $(KERNELS)
+EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/lanes.h kernels/resize.h kernels/warp.h kernels/copy.h kernels/pad.h kernels/quantile.h kernels/sort.h kernels/edge.h kernels/expr_ops.h $(KERNELS)
 endif
 LIBS    += $(SYSTEM)
 S       := $(if $(T),-some)

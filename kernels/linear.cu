@@ -1,6 +1,6 @@
-/* linear.cu - dst[i] = activation(src[i] + bias[i % columns]), in f32, or f64 of f64; bias may be NULL, src may be dst.
- * Steps are elements from frame to frame.
- * exp, tanh and erfc are the device's own. A NaN stays one. */
+/* linear.cu - what a product becomes: dst[i] = activation(src[i] + bias[i % columns]) + more[i], in f32, or f64 of f64;
+ * bias and more may be NULL, src may be dst. And products of few rows with all of that, at which a library is slow.
+ * Steps are elements from frame to frame. exp, tanh and erfc are the device's own. A NaN stays one. */
 #include "map.h"
 
 /* As in stages/matmul/multiply.h. */
@@ -22,26 +22,129 @@ template <class F> static __device__ __forceinline__ F activated(F x, int activa
 
 template <class To, class From>
 static __device__ __forceinline__ void linear(To *dst, size_t dst_step, const From *src, size_t src_step, const To *bias,
-                                              size_t bias_step, size_t n, size_t columns, int activation)
+                                              size_t bias_step, const To *more, size_t more_step, size_t n,
+                                              size_t columns, int activation)
 {
     typedef typename computed<To>::type F;
     dst += blockIdx.z * dst_step, src += blockIdx.z * src_step, bias += bias ? blockIdx.z * bias_step : 0;
+    more += more ? blockIdx.z * more_step : 0;
     for (size_t i = first_x(); i < n; i += step_x()) {
         F x = convert<F>(src[i]);
         if (bias)
             x += convert<F>(bias[i % columns]);
-        dst[i] = convert<To>(activated(x, activation));
+        x = activated(x, activation);
+        dst[i] = convert<To>(more ? x + convert<F>(more[i]) : x);
     }
 }
 
 #define LINEAR(name, To, From)                                                                              \
     extern "C" __global__ void linear_##name(To *dst, size_t dst_step, const From *src, size_t src_step,    \
-                                             const To *bias, size_t bias_step, size_t n, size_t columns,    \
-                                             int activation)                                                \
+                                             const To *bias, size_t bias_step, const To *more, size_t more_step, \
+                                             size_t n, size_t columns, int activation)                      \
     {                                                                                                       \
-        linear(dst, dst_step, src, src_step, bias, bias_step, n, columns, activation);                      \
+        linear(dst, dst_step, src, src_step, bias, bias_step, more, more_step, n, columns, activation);     \
     }
 LINEAR(f16_f16, gp_half, gp_half) LINEAR(f32_f16, gp_half, float) LINEAR(f32_f32, float, float)
 LINEAR(f64_f64, double, double)
+
+#ifndef GP_CPU
+/* ---- few rows ------------------------------------------------------------ */
+
+/* c += a b, of a 16 x 8 and b 8 x 8, as one warp has them: thread 4 g + t has columns 2 t and 2 t + 1 of row g (a[0]) and of
+ * row g + 8 (a[1]), rows 2 t and 2 t + 1 of column g (b), and of c the columns 2 t and 2 t + 1 of row g, then of row g + 8. */
+static __device__ __forceinline__ void multiply(float c[4], unsigned a0, unsigned a1, unsigned b)
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a0), "r"(a1), "r"(b));
+}
+
+enum { FEW = 8, HIGH = 16, WARP = 32, WARPS = 8, EACH = 8 };   /* rows; weights' rows of a block; elements of a load */
+struct alignas(16) vector { union { gp_half v[EACH]; unsigned pair[EACH / 2]; }; };
+
+static __device__ __forceinline__ float all_of_warp(float x)
+{
+    for (int half = WARP / 2; half; half /= 2)
+        x += __shfl_xor_sync(~0u, x, half);
+    return x;
+}
+
+/* A warp brings a row to mean 0 and deviation 1. */
+static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half *src, unsigned k, float epsilon)
+{
+    const unsigned lane = threadIdx.x % WARP;
+    float sum = 0, squares = 0;
+    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
+        const vector x = *(const vector *)(src + i);
+        for (int e = 0; e < EACH; e++)
+            sum += convert<float>(x.v[e]);
+    }
+    const float mean = all_of_warp(sum) / k;
+    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
+        const vector x = *(const vector *)(src + i);
+        for (int e = 0; e < EACH; e++) {
+            const float d = convert<float>(x.v[e]) - mean;
+            squares += d * d;
+        }
+    }
+    const float factor = rsqrtf(all_of_warp(squares) / k + epsilon);
+    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
+        vector x = *(const vector *)(src + i);
+        for (int e = 0; e < EACH; e++)
+            x.v[e] = convert<gp_half>((convert<float>(x.v[e]) - mean) * factor);
+        *(vector *)(dst + i) = x;
+    }
+}
+
+/* dst = activation(src weights^T + bias) + more, of `rows` rows of k elements, at most FEW, and n weights' rows of as many; k
+ * is a multiple of EACH. With an epsilon above 0 each row of src is normalized before. So few rows take as long as their
+ * weights take to be read, which each are once: by the warps of a block in turns, 4 threads having 32 elements of a row of
+ * weights and of a row of src. Which of them are multiplied at once is of no matter to a sum, if it is the same in both. Then
+ * the warps' sums are added, in order. */
+extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const gp_half *src, size_t src_step,
+                                          const gp_half *weights, size_t weights_step, const gp_half *bias, size_t bias_step,
+                                          const gp_half *more, size_t more_step, unsigned rows, unsigned n, unsigned k,
+                                          int activation, float epsilon)
+{
+    GP_SHARED(float, part);                /* [WARPS][HIGH][FEW]; behind it what is normalized */
+    dst += blockIdx.z * dst_step, src += blockIdx.z * src_step, weights += blockIdx.z * weights_step;
+    bias += bias ? blockIdx.z * bias_step : 0, more += more ? blockIdx.z * more_step : 0;
+    const unsigned warp = threadIdx.x / WARP, group = threadIdx.x % WARP / 4, at = threadIdx.x % 4 * EACH;
+    if (epsilon > 0) {
+        gp_half *even = (gp_half *)(part + WARPS * HIGH * FEW);
+        if (warp < rows)
+            normalize_row(even + warp * k, src + warp * (size_t)k, k, epsilon);
+        src = even;
+        __syncthreads();
+    }
+    const gp_half *x = src + (group < rows ? group : 0) * (size_t)k + at;
+    for (unsigned first = blockIdx.x * HIGH; first < n; first += gridDim.x * HIGH) {
+        const unsigned low = first + group, high = low + HIGH / 2;
+        const gp_half *w0 = weights + (low < n ? low : n - 1) * (size_t)k + at;
+        const gp_half *w1 = weights + (high < n ? high : n - 1) * (size_t)k + at;
+        float c[4] = { 0 };
+#pragma unroll 4
+        for (unsigned i = warp * 4 * EACH; i < k; i += WARPS * 4 * EACH) {
+            vector a0 = {}, a1 = {}, b = {};
+            if (i + at < k)
+                a0 = *(const vector *)(w0 + i), a1 = *(const vector *)(w1 + i), b = *(const vector *)(x + i);
+#pragma unroll
+            for (int j = 0; j < EACH / 2; j++)
+                multiply(c, a0.pair[j], a1.pair[j], b.pair[j]);
+        }
+        float *to = part + (warp * HIGH + group) * FEW + threadIdx.x % 4 * 2;
+        to[0] = c[0], to[1] = c[1], to[HIGH / 2 * FEW] = c[2], to[HIGH / 2 * FEW + 1] = c[3];
+        __syncthreads();
+        const unsigned row = threadIdx.x / HIGH, column = first + threadIdx.x % HIGH;
+        if (row < rows && column < n) {
+            float sum = 0;
+            for (int i = 0; i < WARPS; i++)
+                sum += part[(i * HIGH + threadIdx.x % HIGH) * FEW + row];
+            sum = activated(bias ? sum + convert<float>(bias[column]) : sum, activation);
+            dst[row * (size_t)n + column] = convert<gp_half>(more ? sum + convert<float>(more[row * (size_t)n + column]) : sum);
+        }
+        __syncthreads();
+    }
+}
+#endif
 
 GP_KERNELS(GP_K(linear_f16_f16) GP_K(linear_f32_f16) GP_K(linear_f32_f32) GP_K(linear_f64_f64))

@@ -1,9 +1,9 @@
-/* softmax.cu - exp(x - most) / sum, along the middle axis of (outer, rows, inner). LANES threads have a line: lane l
- * takes rows l, l + LANES, ... in order, then halves are joined to halves. f16 is computed in f32.
+/* softmax.cu - exp(x - most) / sum, along lines (lanes.h). f16 is computed in f32.
  *
  * exp is made of basic operations, so that all devices have the same bits: of x = k log 2 + r, 2^k times the
  * approximations to exp(r) of S. Moshier's Cephes library (expf, exp). Off by less than 2 of the last place. */
 #include "join.h"
+#include "lanes.h"
 
 /* 2^k, for k from -1022. */
 static __device__ __forceinline__ float power(float, int k) { return __int_as_float((k + 127) << 23); }
@@ -43,75 +43,21 @@ template <class F> static __device__ __forceinline__ F exp_of(F x)
 template <class T> struct computed { typedef float type; };
 template <> struct computed<double> { typedef double type; };
 
-/* Joins the lanes of each line; `step`: from a lane to the next. */
-template <class Op, class F> static __device__ __forceinline__ F all_lanes(F *part, unsigned me, unsigned lane,
-                                                                           unsigned lanes,
-                                                                           unsigned step, F mine)
-{
-    part[me] = mine;
-    for (unsigned half = lanes / 2; half; half /= 2) {
-        __syncthreads();
-        if (lane < half)
-            part[me] = Op::join(part[me], part[me + half * step]);
-    }
-    __syncthreads();
-    const F a = part[me - lane * step];
-    __syncthreads();
-    return a;
-}
-
-template <class T> static __device__ __forceinline__ void softmax(T *dst, const T *src, size_t outer, size_t rows,
-                                                                  size_t inner,
-                                                                  unsigned lanes)
+template <class T> static __device__ __forceinline__ void softmax(T *dst, const T *src, gp_lanes n)
 {
     typedef typename computed<T>::type F;
-#ifdef GP_CPU
-    F part[256];                           /* one thread has all lanes */
-    if (threadIdx.x)
-        return;
-    for (size_t r = blockIdx.x; r < outer * inner; r += gridDim.x) {
-        const size_t first = r / inner * rows * inner + r % inner;
-        F top = convert<F>(src[first]), all = 0;
-        for (size_t k = 1; k < rows; k++)
-            top = most::join(top, convert<F>(src[first + k * inner]));
-        for (unsigned l = 0; l < lanes; l++) {
-            part[l] = 0;
-            for (size_t k = l; k < rows; k += lanes)
-                part[l] += exp_of(convert<F>(src[first + k * inner]) - top);
-        }
-        for (unsigned half = lanes / 2; half; half /= 2)
-            for (unsigned l = 0; l < half; l++)
-                part[l] += part[l + half];
-        all = part[0];
-        for (size_t k = 0; k < rows; k++)
-            dst[first + k * inner] = gp_total<T>(exp_of(convert<F>(src[first + k * inner]) - top) / all);
-    }
-#else
-    GP_SHARED(F, part);
-    const unsigned me = threadIdx.x, beside = blockDim.x / lanes;      /* lines of a block */
-    const unsigned lane = inner == 1 ? me % lanes : me / beside, line = inner == 1 ? me / lanes : me % beside;
-    const unsigned step = inner == 1 ? 1 : beside;
-    for (size_t begin = blockIdx.x * (size_t)beside; begin < outer * inner; begin += gridDim.x * (size_t)beside) {
-        const bool is = begin + line < outer * inner;
-        const size_t r = is ? begin + line : 0, first = r / inner * rows * inner + r % inner;
-        F top = convert<F>(src[first + lane * inner]), all = 0;
-        for (size_t k = lane; k < rows; k += lanes)
-            top = most::join(top, convert<F>(src[first + k * inner]));
-        top = all_lanes<most>(part, me, lane, lanes, step, top);
-        for (size_t k = lane; k < rows; k += lanes)
-            all += exp_of(convert<F>(src[first + k * inner]) - top);
-        all = all_lanes<sum>(part, me, lane, lanes, step, all);
-        for (size_t k = lane; is && k < rows; k += lanes)
-            dst[first + k * inner] = gp_total<T>(exp_of(convert<F>(src[first + k * inner]) - top) / all);
-    }
-#endif
+    gp_each_line<F>(n, [=](const gp_lane<F> &l) {
+        const F top = l.template reduce<most>([=](size_t i) { return convert<F>(src[i]); });
+        const F all = l.template reduce<sum>([=](size_t i) { return exp_of(convert<F>(src[i]) - top); });
+        l.each([=](size_t i) { dst[i] = gp_total<T>(exp_of(convert<F>(src[i]) - top) / all); });
+    });
 }
 
 #define SOFTMAX(name, T)                                                                            \
     extern "C" __global__ void softmax_##name(T *dst, size_t dst_stride, const T *src, size_t src_stride, \
-                                              size_t outer, size_t rows, size_t inner, unsigned lanes) \
+                                              gp_lanes n)                                           \
     {                                                                                               \
-        softmax(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, outer, rows, inner, lanes); \
+        softmax(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, n);                   \
     }
 SOFTMAX(f16, gp_half) SOFTMAX(f32, float) SOFTMAX(f64, double)
 

@@ -1,11 +1,8 @@
 /* softmax.c - exp(x) as a part of its sum along an axis, as scipy.special.softmax; see kernels/softmax.cu. */
-#include <stdio.h>
 #include "axes.h"
 #include "device.h"
 
 struct opts { int64_t axis; };
-
-enum { BLOCK = 256, COLUMNS = 32, BLOCKS = 1 << 14 };
 
 static bool shape(gp_shape *s)
 {
@@ -22,24 +19,10 @@ static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out;
-    const gp_type *t = &x->type;
-    int axis = gp_axis(o->axis, t->ndim);
-    size_t outer = 1, rows = (size_t)t->dim[axis], inner = 1, from = gp_stride(x), to = gp_stride(y);
-    unsigned lanes = 1;
-    char kernel[32];
-
-    for (int k = 0; k < axis; k++)
-        outer *= (size_t)t->dim[k];
-    for (int k = axis + 1; k < t->ndim; k++)
-        inner *= (size_t)t->dim[k];
-    while (2 * lanes <= rows && lanes < (inner == 1 ? BLOCK : BLOCK / COLUMNS))
-        lanes *= 2;
-    size_t blocks = (outer * inner * lanes + BLOCK - 1) / BLOCK;
-    bool cpu = gp_rec_on_cpu(c);
-    snprintf(kernel, sizeof kernel, "softmax_%s", gp_dtype_name(t->dtype));
-    return gp_launch(c, kernel, (gp_dim3){ (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n },
-                     (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, BLOCK * sizeof(double),
-                     GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &outer, &rows, &inner, &lanes));
+    int axis = gp_axis(o->axis, x->type.ndim);
+    gp_lanes n = gp_lanes_of(&x->type, axis, axis);
+    size_t from = gp_stride(x), to = gp_stride(y);
+    return gp_launch_lines(c, "softmax", &n, GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &n));
 }
 
 #define FLOATS (GP_ACCEPT(GP_F16) | GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64))

@@ -510,6 +510,12 @@ typedef struct gp_segment {
                                   launcher fills info_host; a copy task moves it */
 } gp_segment;
 
+/* Of a frame in such a ring, for so many stages. */
+static inline size_t gp_info_bytes(int stages)
+{
+    return (size_t)(stages + GP_INFOS - 1) / GP_INFOS * GP_INFOS * GP_INFO_BYTES;
+}
+
 typedef struct gp_plan {
     const gp_graph *graph;
     bool unified;

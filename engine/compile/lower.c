@@ -95,7 +95,7 @@ static int add_ring(lowering *w, int buffer, gp_place place, int producer, int s
 {
     gp_plan *p = w->p;
     const gp_buffer *b = buffer < 0 ? NULL : &w->g->buffer[buffer];
-    size_t bytes = b ? gp_size_round(gp_bytes(&b->type)) : GP_INFOS * GP_INFO_BYTES;
+    size_t bytes = b ? gp_size_round(gp_bytes(&b->type)) : 0;
     *GP_PUSH(w->a, p->ring, p->nrings, w->ring_cap) = (gp_ring){
         .buffer = buffer, .place = place, .depth = b ? b->depth : 1, .why = b ? b->why : GP_DEPTH_BY_ASKED,
         .bytes = bytes ? bytes : 256, .pool = -1, .producer = producer, .segment = segment, .before = -1,
@@ -368,7 +368,7 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     gp_plan *p = w->p;
     actor_info *info = &w->info[actor];
     int k = p->actor[actor].segment;
-    int asked = 0;
+    int asked = 0, batched = -1;
     if (p->actor[actor].kind == GP_ACTOR_HOST)
         return true;
     p->segment[k] = (gp_segment){
@@ -383,17 +383,20 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     }
     give_priority(w, &p->segment[k], info->first);
     for (int v = info->first; v >= 0; v = w->next[v])
-        if (w->g->stage[v].frame_info && ++asked > GP_INFOS)
-            return gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,
-                           "stage '%s' is one too many: at most %d kernels of one segment may "
-                           "have an argument 'frame'", w->g->stage[v].name, GP_INFOS);
+        if (w->g->stage[v].frame_info)
+            asked++, batched = w->g->stage[v].batched ? v : batched;
     if (!asked)
         return true;
+    if (asked > GP_INFOS && batched >= 0)
+        return gp_fail(errs, GP_E_SPEC, w->g->stage[batched].at, "stage '%s' takes several frames at once, and asks for the "
+                       "frame's number or time ('frame'), as %d others of its segment do: at most %d may, where one takes "
+                       "several at once", w->g->stage[batched].name, asked - 1, GP_INFOS);
     int host = add_ring(w, -1, on_host, actor, k), dev = host;
     if (!p->unified) {
         dev = add_ring(w, -1, p->segment[k].place, actor, k);
         add_copy(w, &info->copy_in, host, dev);
     }
+    p->ring[host].bytes = p->ring[dev].bytes = gp_info_bytes(asked);
     p->segment[k].info_host = host;
     p->segment[k].info_dev = dev;
     return true;

@@ -471,6 +471,18 @@ static bool check_before(const verifying *v, int ring)
     return ok || BUG(v, ring_at(v, ring), "buffer '%s' has the slots of one that it cannot share", ring_name(v, ring));
 }
 
+/* Stages of a segment that ask for frame infos. */
+static int count_infos(const verifying *v, int segment)
+{
+    const gp_segment *s = &v->p->segment[segment];
+    int n = 0;
+    for (int i = 0; i < s->ntasks; i++) {
+        const gp_task *t = &v->p->task[s->task[i]];
+        n += t->op == GP_TASK_STAGE && v->g->stage[t->stage].frame_info;
+    }
+    return n;
+}
+
 static bool check_memory(const verifying *v)
 {
     const gp_plan *p = v->p;
@@ -491,7 +503,7 @@ static bool check_memory(const verifying *v)
         const gp_ring *r = sorted[i], *next = i + 1 < n ? sorted[i + 1] : NULL;
         const gp_pool *q = &p->pool[r->pool];
         size_t end = next && next->pool == r->pool ? next->offset : q->stride;
-        size_t need = r->buffer < 0 ? GP_INFOS * GP_INFO_BYTES
+        size_t need = r->buffer < 0 ? gp_info_bytes(count_infos(v, r->segment))
                                     : gp_bytes(&v->g->buffer[r->buffer].type);
         bool managed = r->buffer >= 0 && r->place.device && !p->unified && v->g->buffer[r->buffer].managed;
         if (q->managed != managed)

@@ -69,7 +69,7 @@ static const char *const stub_names[] = {
 static const char *const kernel_headers[] = {
     "kernels/kernel.h", "kernels/map.h", "kernels/slide.h", "kernels/join.h", "kernels/fold.h", "kernels/lines.h",
     "kernels/resize.h", "kernels/warp.h", "kernels/copy.h", "kernels/pad.h", "kernels/quantile.h",
-    "kernels/sort.h", "kernels/edge.h", "kernels/expr_ops.h", "kernels/resident.h",
+    "kernels/sort.h", "kernels/lanes.h", "kernels/edge.h", "kernels/expr_ops.h", "kernels/resident.h",
 };
 enum {
     NSTUBS = sizeof stub_names / sizeof *stub_names,
@@ -295,7 +295,7 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
 
 const char gp_resident_head[] =
     "#include \"resident.h\"\n#include \"map.h\"\n#include \"slide.h\"\n#include \"join.h\"\n"
-    "#include \"fold.h\"\n#include \"lines.h\"\n#include \"edge.h\"\n#include \"sort.h\"\n#include \"expr_ops.h\"\n";
+    "#include \"fold.h\"\n#include \"lines.h\"\n#include \"edge.h\"\n#include \"lanes.h\"\n#include \"sort.h\"\n#include \"expr_ops.h\"\n";
 
 bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
                            const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)

@@ -192,7 +192,8 @@ static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, 
         n++;
     }
     if (c->frame) {
-        size_t bytes = (size_t)c->n * GP_INFOS * GP_INFO_BYTES - (size_t)part->info * GP_INFO_BYTES;
+        size_t bytes = (size_t)c->n * run->plan->ring[run->plan->segment[t->segment].info_dev].bytes
+                     - (size_t)part->info * GP_INFO_BYTES;
         span[n++] = (gp_span){ .name = "frame", .data = (char *)(uintptr_t)c->frame, .bytes = bytes,
                                .room = bytes };
     }

@@ -38,6 +38,25 @@ bool gp_launch_typed(gp_dcall *c, const char *kind, gp_dtype t, int64_t n,
     return gp_launch_map(c, name, (n + 3) / 4, args, nargs);
 }
 
+gp_lanes gp_lanes_of(const gp_type *t, int first, int last)
+{
+    enum { COLUMNS = 32 };                 /* side by side in memory */
+    gp_lanes n = { 1, 1, 1, 1 };
+    for (int k = 0; k < t->ndim; k++)
+        *(k < first ? &n.outer : k > last ? &n.inner : &n.rows) *= (size_t)t->dim[k];
+    while (2 * n.lanes <= n.rows && n.lanes < (n.inner == 1 ? GP_LANES_MOST : GP_LANES_MOST / COLUMNS))
+        n.lanes *= 2;
+    return n;
+}
+
+bool gp_launch_lines(gp_dcall *c, const char *kind, const gp_lanes *n, void *const *args, int nargs)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_%s", kind, gp_dtype_name(c->in->type.dtype));
+    gp_dim3 grid = { blocks((int64_t)(n->outer * n->inner * n->lanes), BLOCK), 1, (unsigned)c->n };
+    return gp_launch(c, name, grid, (gp_dim3){ gp_rec_on_cpu(c) ? 1 : BLOCK, 1, 1 }, BLOCK * sizeof(double), args, nargs);
+}
+
 bool gp_shape_image(gp_shape *s, bool channels)
 {
     const gp_type *t = &s->in[0];

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "gpipe/stage.h"
+#include "lanes.h"
 
 /* Types of pixels, whose values f32 holds: what filters compute in, rounding once. */
 enum {
@@ -28,6 +29,11 @@ bool gp_launch_image(gp_dcall *c, const char *kernel, int64_t rows, int64_t cols
 /* gp_launch_map of kernel KIND_DTYPE, for maps of n elements, four a thread. */
 bool gp_launch_typed(gp_dcall *c, const char *kind, gp_dtype t, int64_t n,
                      void *const *args, int nargs);
+
+/* The axes from `first` to `last` as lines, see kernels/lanes.h; a kernel KIND_DTYPE, of the first input's type, for
+ * all of them. */
+gp_lanes gp_lanes_of(const gp_type *t, int first, int last);
+bool gp_launch_lines(gp_dcall *c, const char *kind, const gp_lanes *n, void *const *args, int nargs);
 
 /* The input is an image of at most 2^30 rows and values in a row: (H, W), or
  * also (H, W, C) when `channels`. False with an error that names both shapes. */

@@ -1,6 +1,7 @@
 /* multiply.c - see multiply.h. A GPU multiplies by cuBLASLt, which adds the bias too where it can; a CPU by a CBLAS or
  * by loops, f16 in f32. Activations are a kernel's, the same on both: those of cuBLASLt are approximations, and do not
- * say what becomes of a NaN.
+ * say what becomes of a NaN. A layer of a network that has few rows at a time reads its weights once for all of them, by
+ * a kernel of ours that does the rest, too: cuBLASLt takes 2 to 3 times as long there.
  *
  * How a frame is multiplied follows from its own shape alone, a smaller one included: not from how many others the
  * launch has. */
@@ -12,7 +13,7 @@
 #include "multiply.h"
 
 typedef struct multiplier {
-    bool tf32, bias;
+    bool tf32, bias, more;
     gp_cblas cpu;
     gp_dev *dev;                           /* of a GPU: */
     void *handle;
@@ -44,6 +45,26 @@ static size_t room_for(const gp_product *p)
     return want < LEAST ? LEAST : want > MOST ? MOST : (size_t)want;
 }
 
+enum { FEW = 8, HIGH = 16, BLOCK = 256, EACH = 8, LEAST_SHARED = 48 << 10 };       /* as in kernels/linear.cu */
+
+static size_t shared_of(const gp_multiply_opts *o, const gp_product *p)
+{
+    return BLOCK / 32 * HIGH * FEW * sizeof(float) + (o->layer_norm > 0 ? (size_t)(p->m * p->k) * 2 : 0);
+}
+
+/* Few rows of f16, by weights whose rows are multiples of 16 bytes. A frame with fewer rows is of this sort, too. */
+static bool is_few(const gp_multiply_opts *o, const gp_product *p)
+{
+    return p->dtype == GP_F16 && p->m <= FEW && p->batch.n == 1 && gp_product_batches(p) == 1 && p->turned[GP_RIGHT]
+        && !p->turned[GP_LEFT] && p->k % EACH == 0 && shared_of(o, p) <= LEAST_SHARED;
+}
+
+/* Bytes in scratch memory for the rows of a frame that are normalized. */
+static size_t normalized(const gp_multiply_opts *o, const gp_type *in)
+{
+    return o->layer_norm > 0 ? ((size_t)gp_count(in) * gp_dtype_size(in->dtype) + 255) / 256 * 256 : 0;
+}
+
 /* Decides who multiplies, and says so. */
 static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
 {
@@ -57,14 +78,19 @@ static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
     s->does = does, s->calls_library = true, s->batched = true, s->writes_all = true, s->known.f64 = p->dtype == GP_F64;
     if (o->on_cpu) {
         s->scratch = p->dtype == GP_F16 ? scratch_f32(&s->in[0], &s->in[1], &s->out[0], at) : 0;
+        s->scratch += normalized(o, &s->in[0]);
         if (here)
             gp_cblas_open(&cpu);
         snprintf(does, 80, "%s", here ? cpu.name : "OpenBLAS, BLIS or own loops");
         return true;
     }
+    if ((o->few = is_few(o, p))) {
+        s->calls_library = false, s->does = "own kernel, of few rows";
+        return true;
+    }
     if (here && !gp_gpu_open(GP_GPU_PRODUCTS, gpu, "a product", (gp_loc){ 0 }, &errs))
         return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
-    s->scratch = room_for(p);
+    s->scratch = room_for(p) + normalized(o, &s->in[0]);
     snprintf(does, 80, "%s%s", here ? gpu : gp_gpu_name(GP_GPU_PRODUCTS), tf32 ? ", tf32" : "");
     return true;
 }
@@ -142,13 +168,15 @@ bool gp_multiply_open(const gp_open *g, void **state)
     if (!(*state = m))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     m->tf32 = o->precision == GP_PRECISION_TF32 && g->in[0].dtype == GP_F32;
-    m->bias = g->nin > 2 && g->in[2].dtype;
+    m->bias = g->nin > 2 && g->in[2].dtype, m->more = g->nin > 3 && g->in[3].dtype;
     if (o->on_cpu) {
         gp_cblas_open(&m->cpu);
         gp_cblas_single_thread(&m->cpu);
         return true;
     }
     m->dev = g->dev;
+    if (o->few)
+        return true;
     return gp_gpu_open(GP_GPU_PRODUCTS, NULL, "a product", g->at, g->errs) && gp_device_call(g->dev, make_handle, m)
         && (!m->status || gp_gpu_fail(GP_GPU_PRODUCTS, m->status, g->errs, GP_E_RESOURCE, g->at, g->name,
                                       "cannot be set up", ""));
@@ -216,17 +244,35 @@ static bool multiply_cpu(void *stream, const void *arg, gp_errs *errs)
     return true;
 }
 
-/* made = activation(from + bias), of elements of type `t`, as `frames` has them; bias may be NULL. */
+/* made = activation(from + bias) + more, of elements of type `t`, as `frames` has them; bias and more may be NULL. */
 static bool finish(gp_dcall *c, gp_dtype t, const void *from, const gp_product_frames *frames, const void *bias,
-                   int activation)
+                   const gp_view *more, int activation)
 {
     const gp_type *made = &c->out->type;
     size_t n = (size_t)gp_count(made), columns = (size_t)made->dim[made->ndim - 1], to = gp_stride(c->out);
-    size_t step = (size_t)frames->axis.step[GP_MADE], bias_step = (size_t)frames->bias;
+    size_t step = (size_t)frames->axis.step[GP_MADE], bias_step = (size_t)frames->bias, more_step = more ? gp_stride(more) : 0;
+    const void *added = more ? more->data : NULL;
     char kernel[40];
     snprintf(kernel, sizeof kernel, "linear_%s_%s", gp_dtype_name(t), gp_dtype_name(made->dtype));
     return gp_launch_map(c, kernel, (int64_t)n,
-                         GP_ARGS((void *)&c->out->data, &to, &from, &step, &bias, &bias_step, &n, &columns, &activation));
+                         GP_ARGS((void *)&c->out->data, &to, &from, &step, &bias, &bias_step, &added, &more_step, &n, &columns,
+                                 &activation));
+}
+
+/* All of it, of few rows. */
+static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
+{
+    const gp_multiply_opts *o = c->opts;
+    const int64_t *step = j->frames.axis.step;
+    unsigned rows = (unsigned)j->p.m, n = (unsigned)j->p.n, k = (unsigned)j->p.k;
+    size_t to = (size_t)step[GP_MADE], from = (size_t)step[GP_LEFT], weights = (size_t)step[GP_RIGHT];
+    size_t bias = (size_t)j->frames.bias, more_step = more ? gp_stride(more) : 0;
+    const void *added = more ? more->data : NULL;
+    float epsilon = (float)o->layer_norm;
+    return gp_launch(c, "linear_few_f16", (gp_dim3){ (n + HIGH - 1) / HIGH, 1, (unsigned)c->n }, (gp_dim3){ BLOCK, 1, 1 },
+                     shared_of(o, &j->p),
+                     GP_ARGS((void *)&j->made, &to, (void *)&j->a, &from, (void *)&j->b, &weights, (void *)&j->bias, &bias,
+                             &added, &more_step, &rows, &n, &k, (void *)&o->activation, &epsilon));
 }
 
 /* To f32, in scratch memory. */
@@ -236,12 +282,32 @@ static bool widen(gp_dcall *c, const gp_view *v, void *to)
     return gp_launch_typed(c, "cast_f16", GP_F32, (int64_t)n, GP_ARGS(&to, &step, (void *)&v->data, &from, &n));
 }
 
+/* The rows of the factor on the left to mean 0 and deviation 1: those of all frames before what the library works in, which
+ * is one area for all; on a CPU each frame's in its own part. */
+static bool normalize(gp_dcall *c, job *j, gp_view *left)
+{
+    const gp_multiply_opts *o = c->opts;
+    size_t bytes = normalized(o, &left->type), from = gp_stride(left), to;
+    double epsilon = o->layer_norm;
+    gp_lanes l = gp_lanes_of(&left->type, left->type.ndim - 1, left->type.ndim - 1);
+    gp_view made = { .data = c->scratch, .stride = o->on_cpu ? c->scratch_stride : bytes, .type = left->type, .rows = left->rows };
+    to = gp_stride(&made);
+    j->work = (char *)c->scratch + (o->on_cpu ? bytes : bytes * (size_t)c->n);
+    j->a = made.data, j->frames.axis.step[GP_LEFT] = (int64_t)to;
+    if (!gp_launch_lines(c, "normalize_lines_deviation", &l, GP_ARGS(&made.data, &to, &left->data, &from, &l, &epsilon)))
+        return false;
+    *left = made;
+    return true;
+}
+
 bool gp_multiply_record(gp_dcall *c)
 {
     const gp_multiply_opts *o = c->opts;
     multiplier *m = c->state;
-    const gp_view *a = &c->in[0], *b = &c->in[1];
+    gp_view left = c->in[0];
+    const gp_view *a = &left, *b = &c->in[1];
     const void *bias = m->bias ? c->in[2].data : NULL;
+    const gp_view *more = m->more ? &c->in[3] : NULL;
     job j = { .m = m, .a = a->data, .b = b->data, .bias = bias, .made = c->out->data, .work = c->scratch,
               .stage = c->name, .frames = { { .n = c->n }, bias ? (int64_t)gp_stride(&c->in[2]) : 0 } };
     gp_dtype t = a->type.dtype;
@@ -251,6 +317,10 @@ bool gp_multiply_record(gp_dcall *c)
     gp_type made;
     gp_product_of(&a->type, o->transpose_a, &b->type, o->transpose_b, &j.p, &made);
 
+    if (!o->on_cpu && is_few(o, &j.p))
+        return record_few(c, &j, more);
+    if (o->layer_norm > 0 && !normalize(c, &j, &left))
+        return false;
     if (!o->on_cpu) {
         if (!gp_call_library(c, multiply_gpu, &j, sizeof j))
             return false;
@@ -258,7 +328,7 @@ bool gp_multiply_record(gp_dcall *c)
     } else {
         if (t == GP_F16) {
             size_t at[GP_FACTORS];
-            char *work = c->scratch;
+            char *work = j.work;
             scratch_f32(&a->type, &b->type, &made, at);
             j.a = work + at[GP_LEFT], j.b = work + at[GP_RIGHT], j.made = work + at[GP_MADE];
             if (!widen(c, a, (void *)j.a) || !widen(c, b, (void *)j.b))
@@ -270,5 +340,6 @@ bool gp_multiply_record(gp_dcall *c)
         if (!gp_call_library(c, multiply_cpu, &j, sizeof j))
             return false;
     }
-    return (!bias && !o->activation && t == c->out->type.dtype) || finish(c, t, j.made, &j.frames, bias, o->activation);
+    return (!bias && !more && !o->activation && t == c->out->type.dtype)
+        || finish(c, t, j.made, &j.frames, bias, more, o->activation);
 }

@@ -1,5 +1,5 @@
-/* multiply.h - what the kinds `matmul` and `linear` share: a product, a bias for each row, an activation
- * (multiply.c). */
+/* multiply.h - what the kinds `matmul` and `linear` share: a product, a bias for each row, an activation, and what is
+ * added to that (multiply.c). */
 #pragma once
 
 #include "base/product.h"
@@ -8,11 +8,12 @@ enum { GP_PRECISION_F32, GP_PRECISION_TF32 };
 enum { GP_NO_ACTIVATION, GP_RELU, GP_GELU, GP_SIGMOID, GP_TANH };
 
 /* Options of both kinds, some of which each has; from `on_cpu` on they are gp_multiply_shape()'s. Inputs are a, b,
- * and a bias or none. */
+ * a bias or none, and what is added or none. */
 typedef struct gp_multiply_opts {
     bool transpose_a, transpose_b;
     int precision, activation;
-    bool on_cpu;
+    double layer_norm;
+    bool on_cpu, few;
     unsigned one[GP_MADE];     /* the axes of batches, from the innermost on, along which a factor has one matrix for all */
 } gp_multiply_opts;
 

@@ -14,7 +14,7 @@ static void close_device(void) { dev->backend->close(dev); }
 
 typedef struct stage_case {
     char kind[20], options[1200];
-    array in[3];
+    array in[4];
     int nin;
     array want;                /* type.dtype 0: there is no reference */
     double tolerance;
@@ -117,7 +117,7 @@ static stage_case parse_case(char *field[5], bool large)
         c.in[0] = random_array(t.dtype, t.ndim, t.dim);
         return c;
     }
-    for (char *in = strtok_r(field[2], ",", &save); in && c.nin < 3; in = strtok_r(NULL, ",", &save))
+    for (char *in = strtok_r(field[2], ",", &save); in && c.nin < 4; in = strtok_r(NULL, ",", &save))
         c.in[c.nin++] = reference(trim(in));
     c.want = reference(field[3]);
     c.tolerance = atof(field[4]);
@@ -214,7 +214,7 @@ static void as_singles(const stage_case *c)
 {
     enum { N = 3 };
     trial *t = open_case(c, c->in, N);
-    array in[N * 3], out[N], alone;
+    array in[N * 4], out[N], alone;
 
     for (int j = 0; trial_batched(t) && j < N; j++)
         for (int i = 0; i < c->nin; i++)
@@ -274,7 +274,9 @@ static void as_rows(const stage_case *c)
     for (int k = 0; k < 3; k++) {
         if (rows[k] < 1 || rows[k] >= n)
             continue;
-        array in[3] = { array_rows(&c->in[0], n - rows[k], rows[k]), c->in[1], c->in[2] }, got;
+        array in[4] = { array_rows(&c->in[0], n - rows[k], rows[k]), c->in[1], c->in[2] }, got;
+        if (c->nin > 3)                    /* what `linear` adds */
+            in[3] = array_rows(&c->in[3], n - rows[k], rows[k]);
         array alone = trial_once(dev, c->kind, c->options, in, c->nin);
         trial *t = open_case(c, c->in, 1);
         trial_run(t, in, 1, &got);
@@ -283,6 +285,8 @@ static void as_rows(const stage_case *c)
         array_free(&got);
         array_free(&alone);
         array_free(&in[0]);
+        if (c->nin > 3)
+            array_free(&in[3]);
     }
 }
 

@@ -676,6 +676,18 @@ for name, x in {**short_ones, "flat_u8": flat, "far_f32": far}.items():
         case("normalize", options, name, r.astype(made), tolerance)
     r = (exact - exact.mean()) / exact.std() if high != low else exact * 0
     case("normalize", "to: deviation", name, r.astype(made), tolerance)
+for name, x in {**dict(list(short_ones.items())[::4]), "flat_u8": flat, "far_f32": far, "cube_f32": cube}.items():
+    exact = x.astype(np.longdouble)
+    made = x.dtype if x.dtype.kind == "f" else f32
+    tolerance = 1e-3 if x.dtype == np.float16 else 1e-12 if x.dtype == f64 else 1e-6
+    for axes in ((-1,), (0,), (1, 0))[:2 * x.ndim - 1 if x.ndim < 3 else 3]:
+        low, high = exact.min(axes, keepdims=True), exact.max(axes, keepdims=True)
+        apart = np.where(high == low, 1, high - low)
+        case("normalize", f"axes: {list(axes)}, range: [-1, 3]", name, np.where(high == low, -1, (exact - low) * (4 / apart) - 1).astype(made),
+             tolerance)
+        spread = np.sqrt(exact.var(axes, keepdims=True) + 1e-5)
+        case("normalize", f"to: deviation, axes: {list(axes)}, epsilon: 1e-5", name,
+             ((exact - exact.mean(axes, keepdims=True)) / spread).astype(made), tolerance)
 
 # -- signals: frames are blocks of one recording; a window of slide ends with each hop -----------------------
 
@@ -1160,6 +1172,15 @@ for dtype in (np.uint8, np.int8, np.uint16, np.int16, np.float16):
     to, near = (np.float16, 1e-3) if dtype == np.float16 else (f32, 1e-6)
     for output, r in (("x", gx), ("y", gy), ("magnitude", np.hypot(gx, gy))):
         case("sobel", f"output: {output}", f"pixels_{name}", r.astype(to), near)
+
+for dtype in ("f2", "f4"):                 # few rows: of few elements, and of many
+    for rows, n, k in ((1, 33, 48), (3, 7, 8), (5, 5, 1040), (8, 3, 4096), (9, 7, 48)):
+        x, w = factor(f"few{rows}", (rows, k), dtype), factor(f"wide{rows}", (n, k), dtype)
+        bias, more = factor(f"few{rows}_bias", n, dtype), factor(f"few{rows}_add", (rows, n), dtype)
+        r = np.maximum(x.astype(f64) @ w.astype(f64).T + bias.astype(f64), 0) + more.astype(f64)
+        case("linear", "activation: relu", ", ".join(f"mm_{name}_{dtype}" for name in (
+            f"few{rows}", f"wide{rows}", f"few{rows}_bias", f"few{rows}_add")), r.astype(dtype),
+            4 * slack[dtype] * max(1, k / 1000))
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")

@@ -597,8 +597,8 @@ bool gp_meta_set(const gp_call *c, const gp_frame *f, const char *key, const dou
 int gp_meta_keys(const gp_call *c, const char *const **keys);
 
 /* What a kernel's `frame` argument points to, one per frame of the launch. A
- * frame's infos, one for each stage of the segment that asks (GP_INFOS at most),
- * are GP_INFO_BYTES apart; those of the next frame GP_INFOS * GP_INFO_BYTES. */
+ * frame's infos, one for each stage of the segment that asks, are GP_INFO_BYTES apart; for a stage that is `batched` those of
+ * the next frame are GP_INFOS * GP_INFO_BYTES behind, as at most GP_INFOS may ask then. */
 typedef struct gp_frame_info {
     uint64_t index;
     uint32_t valid;        /* rows of the stage's first input */
