@@ -72,7 +72,7 @@ TEST(cubins)
               && !gp_module_fits(&m, 100, list));
     ck_assert_str_eq(list, "sm_90");
     n = cubin(d, 7, 0x500550, ".text.other", ".text.more", "x");            /* before */
-    says(why_of(d, n, &k, &m), "no kernel 'k' in 'k.cubin'; set 'entry' to one of its kernels: 'other', 'more'");
+    says(why_of(d, n, &k, &m), "no kernel 'k' in 'k.cubin', which has 'other', 'more'");
     ck_assert(gp_module_fits(&m, 86, list) && !gp_module_fits(&m, 75, list));
     n = cubin(d, 8, 0x5a04, ".text.k", ".nv.global.init", "_$_str_$_2");       /* of libdevice */
     ck_assert_str_eq(why_of(d, n, &k, &m), "fine");
@@ -110,8 +110,8 @@ static const struct { const char *text, *says; int fits, not; } ptx[] = {
     { HEAD ".global .align 4 .u32 x;\n" ENTRY, "has a variable 'x', which launches", 90, 75 },
     { HEAD ".visible .entry k() { .global .u32 x; ret; }", "has a variable 'x', which launches", 90, 75 },
     { HEAD ".visible .entry k() { mov.u32 %r1,%envreg2; ret; }", "set 'cooperative: true'", 90, 75 },
-    { HEAD ".visible .entry k2() { ret; }", "set 'entry' to one of its kernels: 'k2'", 80, 75 },
-    { HEAD ".visible .func k() { ret; }", "it has none", 80, 75 },
+    { HEAD ".visible .entry k2() { ret; }", "no kernel 'k' in 'k.cubin', which has 'k2'", 80, 75 },
+    { HEAD ".visible .func k() { ret; }", "which has none", 80, 75 },
     { ".version 8.0\n.target sm_90a\n" ENTRY, "fine", 90, 100 }, { ".version 8.8\n.target sm_100f\n" ENTRY, "fine", 103, 120 },
     { ".target sm_80\n.version 8.0\n" ENTRY, "is none of PTX", 0, 80 }, { ".version 8.0\n" ENTRY, "is none of PTX", 0, 80 },
 };
@@ -148,6 +148,8 @@ TEST(what_the_driver_says)
                      "ptxas application ptx input, line 13; fatal   : Parsing error near 'y': syntax error\nptxas fatal : no\n", &errs);
     ck_assert_str_eq(errs.e[0].msg, "Unknown symbol 'x'");
     ck_assert(errs.e[0].at.line == 12 && !strcmp(errs.e[0].at.file, "k.cubin"));
+    ck_assert_str_eq(errs.e[1].msg, "Parsing error near 'y': syntax error");
+    ck_assert_int_eq(errs.n, 2);
     gp_module_errors(&k, "", &errs);
     says(errs.e[errs.n - 1].msg, "the driver cannot compile 'k.cubin': it does not say why");
 }

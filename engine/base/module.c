@@ -232,8 +232,7 @@ bool gp_module_read(gp_module *m, const char *data, size_t n, const char *entry,
 bool gp_module_allows(const gp_module *m, const gp_source *src, char why[GP_WHY])
 {
     if (!m->found && !m->hidden)
-        return gp_why(why, "no kernel '%s' in '%s'; %s%s", src->entry, src->path, m->kernels
-                      ? "set 'entry' to one of its kernels: " : "it has none", m->names);
+        return gp_why(why, "no kernel '%s' in '%s', which has %s", src->entry, src->path, m->kernels ? m->names : "none");
     if (m->waits && !src->cooperative)
         return gp_why(why, "'%s' reads %%envreg, as a kernel does that waits for all blocks of its grid, which needs them "
                       "to run at once: set 'cooperative: true'", src->path);
@@ -305,9 +304,10 @@ void gp_module_errors(const gp_source *src, const char *log, gp_errs *errs)
         const char *line = p, *in, *error;
         size_t n = strcspn(p, "\n");
         p += n;
-        if (!(in = memmem(line, n, "line ", 5)) || !(error = memmem(in, (size_t)(p - in), "error", 5)))
+        if (!(in = memmem(line, n, "line ", 5)) || (!(error = memmem(in, (size_t)(p - in), "; error", 7))
+                                                    && !(error = memmem(in, (size_t)(p - in), "; fatal", 7))))
             continue;
-        error += 5 + strspn(error + 5, " \t:");
+        error += 7 + strspn(error + 7, " \t:");
         gp_loc at = { .file = src->path, .line = atoi(in + 5) };
         gp_fail(errs, GP_E_SPEC, at, "%.*s", (int)(p - error), error);
         told++;

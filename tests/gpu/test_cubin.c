@@ -85,9 +85,9 @@ static const struct { const char *file, *text, *stage, *says; int line; } bad[] 
       "has 3 parameters of 8, 8, 4 bytes, but args gives 4 values of 8, 8, 4, 8", 0 },
     { "k.json", "{\"params\": [\"*f32\", \"*f32\", \"i64\"]}",
       "source: k.cubin, threads: out.size, args: [in, out, {i64: in.size}]", "but args gives 3 values of 8, 8, 8", 4 },
-    { "b.ptx", PTX "    mov.u32 %r1, 7;\n    ret;\n}\n", "source: b.ptx, threads: 1, args: [in, out]", "%r1", 6 },
+    { "b.ptx", PTX "    mov.u32 %r1, 7;\n    ret;\n}\n", "source: b.ptx, threads: 1, args: [in, out]", "Arguments mismatch for instruction 'mov'", 6 },
     { "b.ptx", ".version 99.9\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n",
-      "source: b.ptx, threads: 1, args: [in, out]", "99.9", 0 },
+      "source: b.ptx, threads: 1, args: [in, out]", "99.9", 1 },
     { "b.ptx", PTX "    ret;\n}\n", "source: b.ptx, threads: out.size, args: [in, out]", "unwritten in frame 0", 0 },
     { NULL, NULL, "source: scale.fatbin, entry: none, serial: true, grid: 1, args: [in, out]", "no kernel 'none' in", 4 },
 };

@@ -110,7 +110,7 @@ static const struct { const char *file, *text, *stage, *says; } bad[] = {
     { "alone.ptx", "\177ELF", "source: alone.ptx, threads: out.size, args: [out, in]", "is an ELF file, but no whole cubin" },
     { NULL, NULL, "source: none.ptx, threads: out.size, args: [out, in]", "cannot read 'none.ptx': No such file" },
     { NULL, NULL, "source: alone.ptx, entry: k, threads: out.size, args: [out, in]",
-      "no kernel 'k' in 'alone.ptx'; set 'entry' to one of its kernels: 'affine'" },
+      "no kernel 'k' in 'alone.ptx', which has 'affine'" },
     { NULL, NULL, "source: alone.ptx, cpu: none.cu, threads: out.size, args: [out, in]", "cannot read 'none.cu'" },
     { NULL, NULL, "source: alone.ptx, cpu: k.ptx, threads: out.size, args: [out, in]", "'cpu' is CUDA C++, a .cu file" },
     { NULL, NULL, "source: alone.ptx, define: {A: 1}, threads: out.size, args: [out, in]", "'define' has no effect on" },
