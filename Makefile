@@ -421,7 +421,7 @@ help:
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone several heat $(if $(wildcard $(CUROOT)/include/cufft.h),fft) $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul) $(if $(wildcard $(CUROOT)/include/nccl.h /usr/include/nccl.h),collective)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone several heat decode $(if $(wildcard $(CUROOT)/include/cufft.h),fft) $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul) $(if $(wildcard $(CUROOT)/include/nccl.h /usr/include/nccl.h),collective)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)

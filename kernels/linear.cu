@@ -58,7 +58,7 @@ static __device__ __forceinline__ void multiply(float c[4], unsigned a0, unsigne
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a0), "r"(a1), "r"(b));
 }
 
-enum { FEW = 8, HIGH = 16, WARP = 32, WARPS = 8, EACH = 8 };   /* rows; weights' rows of a block; elements of a load */
+enum { FEW = 8, HIGH = 16, WARP = 32, EACH = 8, AHEAD = 4 };   /* rows; weights' rows of a block; elements of a load; loads */
 struct alignas(16) vector { union { gp_half v[EACH]; unsigned pair[EACH / 2]; }; };
 
 static __device__ __forceinline__ float all_of_warp(float x)
@@ -68,31 +68,47 @@ static __device__ __forceinline__ float all_of_warp(float x)
     return x;
 }
 
-/* A warp brings a row to mean 0 and deviation 1. */
+static __device__ __forceinline__ vector load(const gp_half *from, unsigned i, unsigned k)
+{
+    return i < k ? *(const vector *)(from + i) : vector{};
+}
+
+/* A warp brings a row to mean 0 and deviation 1; so many vectors of it a thread has at hand. */
 static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half *src, unsigned k, float epsilon)
 {
-    const unsigned lane = threadIdx.x % WARP;
+    const unsigned lane = threadIdx.x % WARP * EACH, next = WARP * EACH;
+    vector kept[AHEAD];
     float sum = 0, squares = 0;
-    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
-        const vector x = *(const vector *)(src + i);
+    auto each = [&](auto f) {
+#pragma unroll
+        for (unsigned j = 0; j < AHEAD; j++)
+            if (lane + j * next < k)
+                f(kept[j], lane + j * next);
+        for (unsigned i = lane + AHEAD * next; i < k; i += next) {
+            vector x = *(const vector *)(src + i);
+            f(x, i);
+        }
+    };
+#pragma unroll
+    for (unsigned j = 0; j < AHEAD; j++)
+        kept[j] = load(src, lane + j * next, k);
+    each([&](const vector &x, unsigned) {
         for (int e = 0; e < EACH; e++)
             sum += convert<float>(x.v[e]);
-    }
+    });
     const float mean = all_of_warp(sum) / k;
-    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
-        const vector x = *(const vector *)(src + i);
+    each([&](const vector &x, unsigned) {
         for (int e = 0; e < EACH; e++) {
             const float d = convert<float>(x.v[e]) - mean;
             squares += d * d;
         }
-    }
+    });
     const float factor = rsqrtf(all_of_warp(squares) / k + epsilon);
-    for (unsigned i = lane * EACH; i < k; i += WARP * EACH) {
-        vector x = *(const vector *)(src + i);
+    each([&](vector &x, unsigned i) {
         for (int e = 0; e < EACH; e++)
             x.v[e] = convert<gp_half>((convert<float>(x.v[e]) - mean) * factor);
         *(vector *)(dst + i) = x;
-    }
+    });
 }
 
 /* dst = activation(src weights^T + bias) + more, of `rows` rows of k elements, at most FEW, and n weights' rows of as many; k
@@ -105,31 +121,49 @@ extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const g
                                           const gp_half *more, size_t more_step, unsigned rows, unsigned n, unsigned k,
                                           int activation, float epsilon)
 {
-    GP_SHARED(float, part);                /* [WARPS][HIGH][FEW]; behind it what is normalized */
+    GP_SHARED(float, part);                /* [warps][HIGH][FEW]; behind it what is normalized */
     dst += blockIdx.z * dst_step, src += blockIdx.z * src_step, weights += blockIdx.z * weights_step;
     bias += bias ? blockIdx.z * bias_step : 0, more += more ? blockIdx.z * more_step : 0;
-    const unsigned warp = threadIdx.x / WARP, group = threadIdx.x % WARP / 4, at = threadIdx.x % 4 * EACH;
-    if (epsilon > 0) {
-        gp_half *even = (gp_half *)(part + WARPS * HIGH * FEW);
+    const unsigned warps = blockDim.x / WARP, warp = threadIdx.x / WARP, group = threadIdx.x % WARP / 4;
+    const unsigned at = (warp * 4 + threadIdx.x % 4) * EACH, next = warps * 4 * EACH;
+    const gp_half *x = src + (group < rows ? group : 0) * (size_t)k;
+    const gp_half *w0, *w1;                /* the row of weights of a low row, and of a high one */
+    vector a0[AHEAD], a1[AHEAD];
+    auto begin = [&](unsigned first) {
+        const unsigned low = first + group, high = low + HIGH / 2;
+        w0 = weights + (low < n ? low : n - 1) * (size_t)k, w1 = weights + (high < n ? high : n - 1) * (size_t)k;
+    };
+    auto load_weights = [&](unsigned i) {
+#pragma unroll
+        for (unsigned j = 0; j < AHEAD; j++)
+            a0[j] = load(w0, i + j * next, k), a1[j] = load(w1, i + j * next, k);
+    };
+    begin(blockIdx.x * HIGH);
+    load_weights(at);
+    if (epsilon > 0) {                     /* while weights are on their way */
+        gp_half *even = (gp_half *)(part + warps * HIGH * FEW);
         if (warp < rows)
             normalize_row(even + warp * k, src + warp * (size_t)k, k, epsilon);
-        src = even;
+        x = even + (group < rows ? group : 0) * k;
         __syncthreads();
     }
-    const gp_half *x = src + (group < rows ? group : 0) * (size_t)k + at;
     for (unsigned first = blockIdx.x * HIGH; first < n; first += gridDim.x * HIGH) {
-        const unsigned low = first + group, high = low + HIGH / 2;
-        const gp_half *w0 = weights + (low < n ? low : n - 1) * (size_t)k + at;
-        const gp_half *w1 = weights + (high < n ? high : n - 1) * (size_t)k + at;
         float c[4] = { 0 };
-#pragma unroll 4
-        for (unsigned i = warp * 4 * EACH; i < k; i += WARPS * 4 * EACH) {
-            vector a0 = {}, a1 = {}, b = {};
-            if (i + at < k)
-                a0 = *(const vector *)(w0 + i), a1 = *(const vector *)(w1 + i), b = *(const vector *)(x + i);
+        for (unsigned i = at; i - at < k; ) {
 #pragma unroll
-            for (int j = 0; j < EACH / 2; j++)
-                multiply(c, a0.pair[j], a1.pair[j], b.pair[j]);
+            for (unsigned j = 0; j < AHEAD; j++) {
+                const vector b = load(x, i + j * next, k);
+#pragma unroll
+                for (int e = 0; e < EACH / 2; e++)
+                    multiply(c, a0[j].pair[e], a1[j].pair[e], b.pair[e]);
+            }
+            i += AHEAD * next;
+            if (i - at < k) {
+                load_weights(i);
+            } else if (first + gridDim.x * HIGH < n) {
+                begin(first + gridDim.x * HIGH);
+                load_weights(at);
+            }
         }
         float *to = part + (warp * HIGH + group) * FEW + threadIdx.x % 4 * 2;
         to[0] = c[0], to[1] = c[1], to[HIGH / 2 * FEW] = c[2], to[HIGH / 2 * FEW + 1] = c[3];
@@ -137,7 +171,7 @@ extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const g
         const unsigned row = threadIdx.x / HIGH, column = first + threadIdx.x % HIGH;
         if (row < rows && column < n) {
             float sum = 0;
-            for (int i = 0; i < WARPS; i++)
+            for (unsigned i = 0; i < warps; i++)
                 sum += part[(i * HIGH + threadIdx.x % HIGH) * FEW + row];
             sum = activated(bias ? sum + convert<float>(bias[column]) : sum, activation);
             dst[row * (size_t)n + column] = convert<gp_half>(more ? sum + convert<float>(more[row * (size_t)n + column]) : sum);

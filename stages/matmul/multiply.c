@@ -45,11 +45,20 @@ static size_t room_for(const gp_product *p)
     return want < LEAST ? LEAST : want > MOST ? MOST : (size_t)want;
 }
 
-enum { FEW = 8, HIGH = 16, BLOCK = 256, EACH = 8, LEAST_SHARED = 48 << 10 };       /* as in kernels/linear.cu */
+enum { FEW = 8, HIGH = 16, WARP = 32, EACH = 8, AHEAD = 4, LEAST_SHARED = 48 << 10, BLOCKS = 384 };   /* kernels/linear.cu */
+
+/* Of a block, as many as have at hand all of the rows that they share. */
+static int64_t warps_of(const gp_product *p)
+{
+    int64_t warps = 8;
+    while (warps < 16 && warps * AHEAD * WARP < p->k)
+        warps *= 2;
+    return warps;
+}
 
 static size_t shared_of(const gp_multiply_opts *o, const gp_product *p)
 {
-    return BLOCK / 32 * HIGH * FEW * sizeof(float) + (o->layer_norm > 0 ? (size_t)(p->m * p->k) * 2 : 0);
+    return (size_t)warps_of(p) * HIGH * FEW * sizeof(float) + (o->layer_norm > 0 ? (size_t)(p->m * p->k) * 2 : 0);
 }
 
 /* Few rows of f16, by weights whose rows are multiples of 16 bytes. A frame with fewer rows is of this sort, too. */
@@ -269,7 +278,8 @@ static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
     size_t bias = (size_t)j->frames.bias, more_step = more ? gp_stride(more) : 0;
     const void *added = more ? more->data : NULL;
     float epsilon = (float)o->layer_norm;
-    return gp_launch(c, "linear_few_f16", (gp_dim3){ (n + HIGH - 1) / HIGH, 1, (unsigned)c->n }, (gp_dim3){ BLOCK, 1, 1 },
+    unsigned blocks = (n + HIGH - 1) / HIGH;
+    return gp_launch(c, "linear_few_f16", (gp_dim3){ blocks < BLOCKS ? blocks : BLOCKS, 1, (unsigned)c->n }, (gp_dim3){ (unsigned)warps_of(&j->p) * WARP, 1, 1 },
                      shared_of(o, &j->p),
                      GP_ARGS((void *)&j->made, &to, (void *)&j->a, &from, (void *)&j->b, &weights, (void *)&j->bias, &bias,
                              &added, &more_step, &rows, &n, &k, (void *)&o->activation, &epsilon));

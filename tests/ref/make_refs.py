@@ -1181,6 +1181,10 @@ for dtype in ("f2", "f4"):                 # few rows: of few elements, and of m
         case("linear", "activation: relu", ", ".join(f"mm_{name}_{dtype}" for name in (
             f"few{rows}", f"wide{rows}", f"few{rows}_bias", f"few{rows}_add")), r.astype(dtype),
             4 * slack[dtype] * max(1, k / 1000))
+        even = x.astype(f64) - x.astype(f64).mean(-1, keepdims=True)
+        even /= np.sqrt((even ** 2).mean(-1, keepdims=True) + 1e-5)
+        case("linear", "layer_norm: 1e-5, activation: gelu", f"mm_few{rows}_{dtype}, mm_wide{rows}_{dtype}",
+             activations["gelu"](even @ w.astype(f64).T).astype(dtype), 8 * slack[dtype] * max(1, k / 1000))
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")

@@ -1,0 +1,98 @@
+// attend.cu - attention of one step: a block is one head of one sequence. It puts the key and the value of this step into
+// the cache, and makes the mean of all values up to this one, weighted by softmax(query . key / sqrt(size)).
+//
+// Arrays: qkv [sequences, 3, heads, size], seen [sequences, heads, size], cache [2, sequences, steps, heads, size].
+// The number of threads is a power of two, at least `size` / 4, which is a power of two, too.
+struct alignas(16) eight { gp_half v[8]; };
+struct alignas(8) four { gp_half v[4]; };
+
+extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *cache, const gp_frame_info *frame, int steps,
+                                  int size)
+{
+    const int me = threadIdx.x, threads = blockDim.x, width = gridDim.x * size, now = (unsigned)frame->index % steps;
+    const size_t sequence = blockIdx.y, from = blockIdx.x * size, row = (size_t)steps * width;
+    gp_half *keys = cache + sequence * row + from, *values = keys + gridDim.y * row;
+    GP_SHARED(float, query);                       // [size]
+    float *sums = query + size;                    // [5][threads]
+    float *score = sums + 5 * threads;             // [steps]
+    float *products = score + steps;               // [steps][size / 8]
+    qkv += sequence * 3 * width + from;
+
+    // What is read of the cache comes while all else is computed: eight elements of a key a thread, four of a value,
+    // positions in turns.
+    const int parts = size / 8, part = me % parts, quads = size / 4, quad = me % quads;
+    const int key0 = me / parts, keys_apart = threads / parts, value0 = me / quads, values_apart = threads / quads;
+    eight key[4];
+    four value[8];
+    for (int j = 0; j < 4; j++)
+        if (key0 + j * keys_apart < now)
+            key[j] = *(const eight *)(keys + (size_t)(key0 + j * keys_apart) * width + 8 * part);
+    for (int j = 0; j < 8; j++)
+        if (value0 + j * values_apart < now)
+            value[j] = *(const four *)(values + (size_t)(value0 + j * values_apart) * width + 4 * quad);
+
+    for (int i = me; i < size; i += threads) {
+        query[i] = gp_from_half(qkv[i]) * rsqrtf((float)size);
+        keys[(size_t)now * width + i] = qkv[width + i];
+        values[(size_t)now * width + i] = qkv[2 * width + i];
+    }
+    __syncthreads();
+
+    // query . key, of eight elements, and then of all of a position.
+    auto multiply = [&](int t, const eight &of) {
+        float x = 0;
+        for (int k = 0; k < 8; k++)
+            x += query[8 * part + k] * gp_from_half(of.v[k]);
+        products[t * parts + part] = x;
+    };
+    for (int j = 0; j < 4; j++)
+        if (key0 + j * keys_apart < now)
+            multiply(key0 + j * keys_apart, key[j]);
+    for (int t = key0; t <= now; t += keys_apart)
+        if (t == now || t >= key0 + 4 * keys_apart)
+            multiply(t, *(const eight *)(keys + (size_t)t * width + 8 * part));
+    __syncthreads();
+    float most = -INFINITY;
+    for (int t = me; t <= now; t += threads) {
+        float x = 0;
+        for (int k = 0; k < parts; k++)
+            x += products[t * parts + k];
+        score[t] = x;
+        most = fmaxf(most, x);
+    }
+    sums[me] = most;
+    for (int half = threads / 2; half; half /= 2) {
+        __syncthreads();
+        if (me < half)
+            sums[me] = fmaxf(sums[me], sums[me + half]);
+    }
+    __syncthreads();
+    most = sums[0];
+    __syncthreads();
+
+    // The weighted sum of the values, and the sum of the weights.
+    float x[5] = { 0, 0, 0, 0, 0 };
+    auto add = [&](int t, const four &of) {
+        const float weight = expf(score[t] - most);
+        for (int k = 0; k < 4; k++)
+            x[k] += weight * gp_from_half(of.v[k]);
+        x[4] += weight;
+    };
+    for (int j = 0; j < 8; j++)
+        if (value0 + j * values_apart < now)
+            add(value0 + j * values_apart, value[j]);
+    for (int t = value0; t <= now; t += values_apart)
+        if (t == now || t >= value0 + 8 * values_apart)
+            add(t, *(const four *)(values + (size_t)t * width + 4 * quad));
+    for (int k = 0; k < 5; k++)
+        sums[k * threads + me] = x[k];
+    for (int half = threads / 2; half >= quads; half /= 2) {
+        __syncthreads();
+        if (me < half)
+            for (int k = 0; k < 5; k++)
+                sums[k * threads + me] += sums[k * threads + me + half];
+    }
+    if (me < quads)
+        for (int k = 0; k < 4; k++)
+            seen[sequence * width + from + 4 * quad + k] = gp_to_half(sums[k * threads + me] / sums[4 * threads + me]);
+}
