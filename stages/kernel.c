@@ -1,4 +1,4 @@
-/* kernel.c - a user's own kernel, from a .cu file or in the pipeline itself.
+/* kernel.c - a user's own kernel, from a .cu file or in the pipeline itself, or as another compiler left it (a module).
  *
  * check() and shape() read `args`, `block` and the like once, and leave what they found in the options; open() has the
  * source compiled; errors in it are found there; record() evaluates arguments and grid for the views it gets,
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/cxx.h"
+#include "base/module.h"
 #include "base/num.h"
 #include "base/why.h"
 #include "launch_args.h"
@@ -13,7 +14,7 @@
 enum { MAX_BLOCK = 1024, MAX_SHARED = 227 * 1024 };
 
 struct opts {
-    const char *source, *entry;
+    const char *source, *entry, *cpu;
     const gp_node *code, *args, *threads, *grid, *define, *shared;
     gp_ints block;
     bool batched, serial, cooperative, each_once;
@@ -21,6 +22,7 @@ struct opts {
     gp_source kernel;
     gp_kargs passed;
     gp_kgrid launched;
+    gp_kbeside beside;                 /* of a module */
     unsigned alike[GP_MAXPORT];        /* per input: a set of those behind it that have the same bounds */
 };
 
@@ -73,6 +75,57 @@ static bool read_define(gp_shape *s, struct opts *o)
     return true;
 }
 
+/* All of a file; NULL after an error. */
+static const char *read_all(gp_shape *s, const gp_file *f)
+{
+    if ((size_t)f->size == f->nhead)
+        return f->head;
+    size_t more = (size_t)f->size - f->nhead;
+    char *all = f->size <= GP_MODULE_MAX ? gp_shape_alloc(s, (size_t)f->size + 1) : NULL;
+    if (!all)
+        gp_shape_fail(s, "source", "'%s' is too large", f->path);
+    else if (gp_probe_bytes(s, f, (int64_t)f->nhead, all + f->nhead, more) != (int64_t)more)
+        return gp_shape_fail(s, "source", "cannot read all of '%s'", f->path), NULL;
+    else
+        memcpy(all, f->head, f->nhead), all[f->size] = '\0';
+    return all;
+}
+
+/* It is compiled already: what it says is looked at here, and what stands beside it. */
+static bool read_module(gp_shape *s, struct opts *o, const gp_file *f)
+{
+    gp_source *k = &o->kernel;
+    gp_module m;
+    char why[GP_WHY];
+    const char *data = read_all(s, f);
+    if (!data || !gp_kbeside_read(s, f->path, &o->beside))
+        return false;
+    if (o->define && !o->cpu)
+        return gp_shape_fail(s, "define", "'define' has no effect on '%s', which is compiled already", o->source);
+    if (o->cpu) {
+        const gp_file *cpu = gp_probe_file(s, o->cpu);
+        if (cpu->error || cpu->kind != GP_FILE_REGULAR)
+            return gp_shape_fail(s, "cpu", "cannot read '%s': %s", o->cpu, cpu->error ? gp_strerror(cpu->error)
+                                 : "it is not a regular file");
+        if (gp_module_is(o->cpu))
+            return gp_shape_fail(s, "cpu", "'cpu' is CUDA C++, a .cu file");
+    }
+    k->entry = k->entry ? k->entry : o->beside.name;
+    if (!gp_module_read(&m, data, (size_t)f->size, k->entry, why))
+        return gp_shape_fail(s, "source", "'%s' %s", o->source, why);
+    if (!k->entry && m.kernels == 1)
+        k->entry = strcpy(gp_shape_alloc(s, strlen(m.first) + 1), m.first), m.found = true;
+    if (!k->entry)
+        return gp_shape_fail(s, "entry", "set 'entry' to a kernel of '%s'%s%s", o->source, *m.names ? ": " : "", m.names);
+    if (!gp_module_allows(&m, k, why))
+        return gp_shape_fail(s, "source", "%s", why);
+    if (o->beside.threads)
+        o->block = (gp_ints){ 1, &o->beside.threads };
+    o->shared = o->beside.shared ? o->beside.shared : o->shared;
+    o->grid = o->beside.grid ? o->beside.grid : o->grid;
+    return true;
+}
+
 static bool read_file(gp_shape *s, struct opts *o)
 {
     const gp_file *f = gp_probe_file(s, o->source);
@@ -81,6 +134,10 @@ static bool read_file(gp_shape *s, struct opts *o)
     if (f->kind != GP_FILE_REGULAR)
         return gp_shape_fail(s, "source", "'%s' is not a regular file", o->source);
     o->kernel.path = o->source;
+    if (gp_module_is(o->source))
+        return read_module(s, o, f);
+    if (o->cpu)
+        return gp_shape_fail(s, "cpu", "'cpu' has no effect on '%s', which is compiled for the CPU, too", o->source);
     if (!o->kernel.entry) {
         const char *slash = strrchr(o->source, '/'), *base = slash ? slash + 1 : o->source;
         size_t n = strlen(base);
@@ -121,7 +178,7 @@ static bool read_source(gp_shape *s, struct opts *o)
         o->kernel.line = code->line, o->kernel.col = code->col;
     else if (!read_file(s, o))
         return false;
-    return !o->kernel.entry || is_identifier(o->kernel.entry)
+    return !o->kernel.entry || is_identifier(o->kernel.entry) || gp_module_is(o->kernel.path)
         || gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set 'entry'", o->kernel.entry);
 }
 
@@ -204,6 +261,10 @@ static void list_files(gp_shape *s, const struct opts *o)
         add_includes(s, &list, o->kernel.path, o->kernel.text);
     else
         add_file(s, &list, "", o->source, strlen(o->source));
+    if (o->beside.path)
+        add_file(s, &list, "", o->beside.path, strlen(o->beside.path));
+    if (o->cpu)
+        add_file(s, &list, "", o->cpu, strlen(o->cpu));
     for (int i = 0; i < list.n; i++)           /* grows meanwhile */
         add_includes(s, &list, list.path[i], gp_probe_file(s, list.path[i])->head);
     gp_shape_reads(s, list.path, list.n);
@@ -284,7 +345,8 @@ static bool shape(gp_shape *s)
     s->serial = o->serial, s->cooperative = o->cooperative, s->writes_all = true;
     s->variables = o->serial, s->each_once = o->each_once;
     o->launched = (gp_kgrid){ .threads = o->threads, .grid = o->grid, .batched = o->batched };
-    return bounds_follow(s) && gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
+    return bounds_follow(s) && gp_kargs_read(s, o->args, o->batched, &o->passed)
+        && gp_kbeside_fit(s, &o->beside, &o->passed) && read_shared(s, o)
         && gp_kgrid_read(s, &o->block, &o->launched);
 }
 
@@ -293,6 +355,7 @@ static bool shape(gp_shape *s)
 struct state {
     const gp_kernel *kernel;
     gp_ports ports;
+    int nargs;                 /* a reference for the CPU has no parameters that are null */
 };
 
 static bool open_kernel(const gp_open *o, void **state)
@@ -304,7 +367,16 @@ static bool open_kernel(const gp_open *o, void **state)
     st->ports = (gp_ports){ .in_name = o->in_name, .out_name = o->out_name, .nin = o->nin,
                             .nout = o->nout };
     gp_source src = k->kernel;
-    src.at = k->code ? k->code->at : o->at, src.param = k->passed.type, src.nparam = k->passed.n, src.param_at = k->passed.at;
+    bool other = gp_module_is(src.path) && !src.text && gp_dev_on_cpu(o->dev);
+    if (other && !k->cpu)
+        return gp_fail(o->errs, GP_E_SPEC, o->at, "stage '%s': '%s' is for NVIDIA GPUs, and this is the CPU back end: "
+                       "run with 'device: cuda', or give the stage a reference for the CPU: 'cpu: k.cu', with the same "
+                       "kernel in CUDA C++", o->name, src.path);
+    if (other)
+        src.path = k->cpu;
+    st->nargs = k->passed.n - (other ? k->passed.nulls : 0);
+    src.at = k->code ? k->code->at : o->at;
+    src.param = k->passed.type, src.nparam = st->nargs, src.param_at = k->passed.at;
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }
@@ -316,13 +388,13 @@ static bool record(gp_dcall *c)
     gp_kvalue v[GP_MAX_ARGS];
     void *args[GP_MAX_ARGS];
     gp_dim3 grid;
-    for (int i = 0; i < o->passed.n; i++) {
+    for (int i = 0; i < st->nargs; i++) {
         if (!gp_karg_value(c, &st->ports, &o->passed.arg[i], &v[i]))
             return false;
         args[i] = &v[i];
     }
     return gp_kgrid_of(c, &st->ports, &o->launched, &grid)
-        && gp_launch_kernel(c, st->kernel, grid, o->launched.block, o->kernel.shared, args, o->passed.n);
+        && gp_launch_kernel(c, st->kernel, grid, o->launched.block, o->kernel.shared, args, st->nargs);
 }
 
 static const gp_port in[] = {
@@ -333,11 +405,13 @@ static const gp_port out[] = {
 };
 
 static const gp_opt options[] = {
-    { GP_PATH(struct opts, source), .help = "the .cu file; else give `code`" },
+    { GP_PATH(struct opts, source), .help = "the .cu file, or .ptx, .cubin or .fatbin of another compiler; else give `code`" },
     { GP_NODE(struct opts, code),
       .help = "the source itself, as a block: `code: |`, and CUDA C++ in the lines below" },
     { GP_TEXT(struct opts, entry),
-      .help = "the extern \"C\" __global__ function; else the file's name without .cu, or the only one in `code`" },
+      .help = "the extern \"C\" __global__ function; else the file's name without .cu, or the only one in `code` or a "
+              "compiled file" },
+    { GP_PATH(struct opts, cpu), .help = "a .cu file with the same kernel, for the CPU, beside a compiled `source`" },
     { GP_NODE(struct opts, args), .required = true,
       .help = "its arguments: ports, `frame`, {f32: gain}" },
     { GP_NODE(struct opts, threads),

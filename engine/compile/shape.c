@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/outfile.h"
 #include "base/path.h"
+#include "base/yaml.h"
 #include "compile/expr.h"
 #include "compile/inside.h"
 #include "compile/resolve.h"
@@ -135,6 +136,16 @@ int64_t gp_probe_bytes(gp_shape *s, const gp_file *f, int64_t at, void *to, size
 {
     const gp_probe *p = ctx_of(s)->r ? ctx_of(s)->r->probe : NULL;
     return p && p->read ? p->read(f->path, at, to, n) : 0;
+}
+
+const gp_node *gp_probe_node(gp_shape *s, const gp_file *f)
+{
+    const gp_shape_ctx *c = ctx_of(s);
+    int before = c->errs->failed;
+    const gp_node *n = c->r ? gp_yaml_parse(c->r->arena, f->head, f->nhead, f->path, c->errs) : NULL;
+    if (!n && c->errs->failed == before)
+        gp_shape_fail_at(s, (gp_loc){ .file = f->path, .line = 1 }, "there is nothing in '%s'", f->path);
+    return n;
 }
 
 int64_t gp_probe_size(gp_shape *s, const char *path)

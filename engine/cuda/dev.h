@@ -56,6 +56,9 @@ typedef struct gp_cuda_driver {
     PFN_cuCtxSetCurrent_v4000 set_current;
     PFN_cuKernelGetFunction_v12000 kernel_function;
     PFN_cuFuncLoad_v12040 load_function;
+    PFN_cuKernelGetParamInfo_v12040 parameter;
+    PFN_cuModuleLoadDataEx_v2010 load_module;
+    PFN_cuModuleUnload_v2000 unload_module;
 } gp_cuda_driver;
 
 typedef struct gp_cuda_dev {

@@ -9,6 +9,9 @@ bool gp_cuda_find_driver(gp_cuda_dev *d, gp_errs *errs)
         { "cuCtxSetCurrent", 4000, &d->driver.set_current },
         { "cuKernelGetFunction", 12000, &d->driver.kernel_function },
         { "cuFuncLoad", 12040, &d->driver.load_function },
+        { "cuKernelGetParamInfo", 12040, &d->driver.parameter },
+        { "cuModuleLoadDataEx", 2010, &d->driver.load_module },
+        { "cuModuleUnload", 2000, &d->driver.unload_module },
     };
     for (size_t i = 0; i < sizeof function / sizeof *function; i++) {
         enum cudaDriverEntryPointQueryResult found;

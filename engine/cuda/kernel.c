@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/embed.h"
+#include "base/module.h"
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
+#include "device/cache.h"
 #include "device/source.h"
 
 struct gp_cuda_library {
@@ -131,19 +133,100 @@ const gp_kernel *gp_cuda_loop_turn(gp_cuda_dev *d, gp_errs *errs)
     return gp_cuda_find(d, "loop_turn");
 }
 
+/* ---- modules of other compilers ---------------------------------------------- */
+
+/* The file, once more: what is loaded is what was looked at. NULL after errors. */
+static void *read_module(const gp_cuda_dev *d, const gp_source *src, gp_errs *errs)
+{
+    gp_module m;
+    char why[GP_WHY];
+    size_t n = 0;
+    char *image = gp_slurp(src->path, GP_MODULE_MAX, &n, why);
+    bool ok = image ? gp_module_read(&m, image, n, src->entry, why) : false;
+    if (!ok)
+        gp_fail(errs, GP_E_SPEC, src->at, "'%s' %s", src->path, why);
+    else if (!(ok = gp_module_allows(&m, src, why)))
+        gp_fail(errs, GP_E_SPEC, src->at, "%s", why);
+    else if (!(ok = gp_module_fits(&m, d->cc, why)))
+        gp_fail(errs, GP_E_SPEC, src->at, "'%s' is for %s, and this GPU is sm_%d: compile it for that, or to PTX for an "
+                "earlier one", src->path, why, d->cc);
+    if (ok)
+        return image;
+    free(image);
+    return NULL;
+}
+
+/* Why a module cannot be loaded: what the compiler in the driver says, which a library does not tell. */
+static void explain(gp_cuda_dev *d, const gp_source *src, const void *image, cudaError_t e, gp_errs *errs)
+{
+    enum { LOG = 16384 };
+    char *log = calloc(1, LOG);
+    CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    void *value[] = { log, (void *)(uintptr_t)(LOG - 1) };
+    CUmodule module;
+    cudaGetLastError();
+    if (log && d->driver.load_module(&module, image, 2, option, value) == CUDA_SUCCESS)
+        d->driver.unload_module(module);
+    if (log && *log)
+        gp_module_errors(src, log, errs);
+    else
+        gp_fail(errs, GP_E_SPEC, src->at, "'%s' cannot be loaded: %s: %s", src->path, cudaGetErrorName(e),
+                cudaGetErrorString(e));
+    free(log);
+}
+
+/* Does the kernel take what the stage passes? */
+static bool takes(const gp_cuda_dev *d, const gp_source *src, cudaKernel_t fn, gp_errs *errs)
+{
+    enum { MOST = 256 };
+    size_t size[MOST], offset;
+    int n = 0;
+    while (n < MOST && d->driver.parameter((CUkernel)fn, (size_t)n, &offset, &size[n]) == CUDA_SUCCESS)
+        n++;
+    return gp_module_takes(src, size, n, errs);
+}
+
+/* A kernel of it, on the GPU. The driver may compile PTX as late as when a function is asked for. */
+static struct gp_cuda_library *module_load(gp_cuda_dev *d, const gp_source *src, const void *image,
+                                           cudaKernel_t *fn, gp_errs *errs)
+{
+    CUfunction f;
+    struct gp_cuda_library *l = gp_cuda_table(1, sizeof *l, errs);
+    cudaError_t e = l ? cudaLibraryLoadData(&l->lib, image, NULL, NULL, 0, NULL, NULL, 0) : cudaSuccess;
+    if (!l)
+        return NULL;
+    if (e == cudaSuccess) {
+        l->next = d->libs, d->libs = l;
+        if ((e = cudaLibraryGetKernel(fn, l->lib, src->entry)) == cudaSuccess)
+            e = (cudaError_t)d->driver.kernel_function(&f, *fn);
+        if (e == cudaSuccess)
+            return takes(d, src, *fn, errs) ? l : NULL;
+    } else {
+        free(l);
+    }
+    if (e == cudaErrorSymbolNotFound)
+        gp_fail(errs, GP_E_SPEC, src->at, "no kernel '%s' in '%s'", src->entry, src->path);
+    else
+        explain(d, src, image, e, errs);
+    return NULL;
+}
+
 const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     void *image = NULL;
     size_t bytes;
-    if (!gp_cuda_alive(d) || !gp_nvrtc_compile(src, d->cc, dev->cancel, &image, &bytes, errs))
+    bool module = !src->text && gp_module_is(src->path);
+    cudaKernel_t fn;
+    if (!gp_cuda_alive(d) || (module ? !(image = read_module(d, src, errs))
+                                     : !gp_nvrtc_compile(src, d->cc, dev->cancel, &image, &bytes, errs)))
         return NULL;
-    struct gp_cuda_library *l = library_load(d, image, gp_source_name(src), errs);
+    struct gp_cuda_library *l = module ? module_load(d, src, image, &fn, errs)
+                                       : library_load(d, image, gp_source_name(src), errs);
     free(image);
     if (!l)
         return NULL;
-    cudaKernel_t fn;
-    cudaError_t e = cudaLibraryGetKernel(&fn, l->lib, src->entry);
+    cudaError_t e = module ? cudaSuccess : cudaLibraryGetKernel(&fn, l->lib, src->entry);
     if (e != cudaSuccess) {
         gp_cuda_failed(d, e, errs, "kernel '%s' of '%s'", src->entry, gp_source_name(src));
         return NULL;

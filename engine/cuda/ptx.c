@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/cxx.h"
+#include "base/module.h"
 #include "base/table.h"
 #include "cuda/nvrtc.h"
 #include "device/source.h"
@@ -77,13 +78,6 @@ static void add(search *s, gp_table *t, const char *name, size_t n, const char *
         free(copy), s->lost = true;
 }
 
-/* What nothing writes: texts of printf ($str), __func__ and what assert() says (__unnamed_1), tables of virtual
- * functions. */
-static bool is_compilers(const char *name)
-{
-    return *name == '$' || !strncmp(name, "__unnamed_", 10) || !strncmp(name, "_ZT", 3);
-}
-
 /* `.visible .global .align 4 .u32 name[4] = {...}` */
 static void declare(search *s, char *p, char *end)
 {
@@ -91,7 +85,7 @@ static void declare(search *s, char *p, char *end)
     while (name && (name[-1] == '.' || isdigit((unsigned char)*name)))
         name = next_name(&p, stop);
     size_t n = name ? (size_t)(p - name) : 0;
-    if (n && !is_compilers(name) && !carried(s, name, n))
+    if (n && !gp_module_is_constant(name) && !carried(s, name, n))
         add(s, &s->variable, name, n, NULL);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/embed.h"
 #include "base/memfile.h"
+#include "base/module.h"
 #include "cuda/nvrtc.h"
 #include "device/source.h"
 
@@ -93,6 +94,9 @@ static void put_undefs(FILE *out, const char *code)
 static bool put_source(FILE *out, const gp_member *k, int n, int first, gp_errs *errs)
 {
     const gp_source *src = k[first].source;
+    if (!src->text && gp_module_is(src->path))
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is compiled already, and 'launch: persistent' needs the source of all "
+                       "kernels: set 'launch: graph'", src->path);
     char *text = gp_source_read(src, errs), *code = text ? gp_code_blank(text) : NULL;
     if (text && !code)
         gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", gp_source_name(src));

@@ -166,7 +166,12 @@ bool gp_gpu_fail(gp_gpu_library which, int status, gp_errs *errs, gp_code code, 
 
 bool gp_rec_on_cpu(const gp_dcall *c)
 {
-    return c->rec->dev->backend == &gp_backend_cpu;
+    return gp_dev_on_cpu(c->rec->dev);
+}
+
+bool gp_dev_on_cpu(const gp_dev *dev)
+{
+    return dev->backend == &gp_backend_cpu;
 }
 
 const gp_kernel *gp_kernel_builtin(gp_dev *dev, const char *name)

@@ -145,7 +145,7 @@ static bool read_value(gp_shape *s, gp_kargs *o, const gp_node *n)
 bool gp_kargs_read(gp_shape *s, const gp_node *n, bool batched, gp_kargs *o)
 {
     bool ok = true;
-    o->n = 0;
+    o->n = o->nulls = 0;
     if (n->kind != GP_LIST)
         return gp_shape_fail_at(s, n->at, "'args' must be a list, like "
                                 "[in, out, {i32: \"in.shape[0]\"}]");
@@ -178,11 +178,12 @@ bool gp_ports_eval(const gp_dcall *c, const gp_ports *p, const gp_node *n, gp_nu
     return gp_dcall_eval(c, p->in_name, p->nin, p->out_name, p->nout, n, out);
 }
 
-bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kvalue *v)
+static bool value_of(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kvalue *v)
 {
     gp_num n;
     char text[GP_NUM_TEXT];
     switch (a->what) {
+    case GP_NO_POINTER: v->pointer = NULL; return true;
     case GP_INPUT: v->pointer = c->in[a->port].data; return true;
     case GP_OUTPUT: v->pointer = c->out[a->port].data; return true;
     case GP_STRIDE_IN: v->size = gp_stride(&c->in[a->port]); return true;
@@ -195,4 +196,17 @@ bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kv
     return convert(a->dtype, n, v) ||
            gp_fail(c->errs, GP_E_RUN, a->value->at, "stage '%s': '%s' is %s, which no %s can "
                    "be", c->name, a->value->text, gp_num_text(&n, text), gp_dtype_name(a->dtype));
+}
+
+/* What a compiler took for granted of a value makes it another kernel. `multiple` is a power of two. */
+bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kvalue *v)
+{
+    uint64_t whole = 0;
+    if (!value_of(c, p, a, v))
+        return false;
+    memcpy(&whole, v, a->what == GP_VALUE ? gp_dtype_size(a->dtype) : sizeof whole);
+    return a->multiple <= 1 || whole % (uint64_t)a->multiple == 0
+        || gp_fail(c->errs, GP_E_RUN, a->value ? a->value->at : (gp_loc){ 0 }, "stage '%s': '%s' is %llu, and the "
+                   "kernel was compiled for multiples of %lld: compile it without that", c->name, a->value ? a->value->text :
+                   "an address", (unsigned long long)whole, (long long)a->multiple);
 }

@@ -20,7 +20,7 @@ typedef struct fuzz_harness {
     size_t (*mutate)(uint8_t *data, size_t n, size_t max, unsigned seed, fuzz_mutator plain);
 } fuzz_harness;
 
-extern const fuzz_harness fuzz_cu, fuzz_edit, fuzz_expr, fuzz_jpeg, fuzz_lua, fuzz_npy, fuzz_npz, fuzz_onnx,
+extern const fuzz_harness fuzz_cu, fuzz_edit, fuzz_expr, fuzz_jpeg, fuzz_lua, fuzz_module, fuzz_npy, fuzz_npz, fuzz_onnx,
                           fuzz_png, fuzz_pnm, fuzz_report, fuzz_set, fuzz_text_rows, fuzz_tiff, fuzz_top, fuzz_wire, fuzz_y4m,
                           fuzz_yaml;
 extern const fuzz_harness *const fuzz_all[];       /* ends with NULL */

@@ -417,6 +417,10 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
  * How many there were; -1 with errno. */
 int64_t gp_probe_bytes(gp_shape *s, const gp_file *f, int64_t at, void *to, size_t n);
 
+/* What a regular file of JSON or YAML says, of at most GP_PROBE_HEAD bytes; lives as long as the pipeline. NULL after an
+ * error that names its line. */
+const gp_node *gp_probe_node(gp_shape *s, const gp_file *f);
+
 /* The bytes of a file whose head nobody wants, which is not read then; -1: it is not there, or no regular file. */
 int64_t gp_probe_size(gp_shape *s, const char *path);
 
@@ -669,6 +673,7 @@ bool gp_call_library(gp_dcall *c, gp_library *f, const void *arg, size_t bytes);
 bool gp_call_library_apart(gp_dcall *c, gp_library *f, const void *arg, size_t bytes);
 /* Is this the CPU back end, where the threads of a grid run one after another? */
 bool gp_rec_on_cpu(const gp_dcall *c);
+bool gp_dev_on_cpu(const gp_dev *dev);             /* ... in open() */
 
 #define GP_ARGS(...) ((void *const[]){ __VA_ARGS__ }), \
     (int)(sizeof((void *const[]){ __VA_ARGS__ }) / sizeof(void *))
