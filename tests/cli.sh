@@ -440,6 +440,8 @@ like heartbeat "$tmp/heartbeat"
 expect 'own kernel' 0 'out' "$GPIPE" run examples/own-kernel/own-kernel.yaml --set vars.out="$tmp/own"
 [ "$(ls "$tmp/own" | wc -l)" -eq 4 ] && ok || bad 'own-kernel made no pictures'
 expect 'triton' 0 '4 frames in' "$GPIPE" run examples/triton/softmax.yaml --set vars.out="$tmp/triton"
+expect 'decode' 0 '96 frames in' "$GPIPE" run examples/decode/decode.yaml --set vars.out="$tmp/decode"
+like decode "$tmp/decode"
 for f in $(usable examples/digits/*.yaml); do
     expect "$f" 0 '6 out' "$GPIPE" run "$f" --set vars.out="$tmp/guesses.npy"
     cmp -s "$tmp/guesses.npy" examples/digits/guesses.npy && ok || bad "$f: NumPy takes them for others"

@@ -131,7 +131,13 @@ def train(folder):
         sys.exit("there are no losses that fall")
 
 
-CHECKS = {f.__name__: f for f in (heartbeat, heat, spectrogram, camera, diffusion, replay, train)}
+def decode(folder):
+    """The text is what NumPy makes of the same weights (Decoder of examples/decode/reference.py)."""
+    with open(os.path.join(folder, "text.txt"), "rb") as f, open(os.path.join(REF, "decode.txt"), "rb") as wanted:
+        same("the text", f.read(), wanted.read())
+
+
+CHECKS = {f.__name__: f for f in (heartbeat, heat, spectrogram, camera, diffusion, replay, train, decode)}
 
 if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
     sys.exit(__doc__)

@@ -1,7 +1,7 @@
 /* multiply.c - see multiply.h. A GPU multiplies by cuBLASLt, which adds the bias too where it can; a CPU by a CBLAS or
  * by loops, f16 in f32. Activations are a kernel's, the same on both: those of cuBLASLt are approximations, and do not
- * say what becomes of a NaN. A layer of a network that has few rows at a time reads its weights once for all of them, by
- * a kernel of ours that does the rest, too: cuBLASLt takes 2 to 3 times as long there.
+ * say what becomes of a NaN. A layer of a network that has few rows at a time reads its weights once for all of
+ * them, by a kernel of ours that does the rest, too.
  *
  * How a frame is multiplied follows from its own shape alone, a smaller one included: not from how many others the
  * launch has. */
@@ -279,8 +279,9 @@ static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
     const void *added = more ? more->data : NULL;
     float epsilon = (float)o->layer_norm;
     unsigned blocks = (n + HIGH - 1) / HIGH;
-    return gp_launch(c, "linear_few_f16", (gp_dim3){ blocks < BLOCKS ? blocks : BLOCKS, 1, (unsigned)c->n }, (gp_dim3){ (unsigned)warps_of(&j->p) * WARP, 1, 1 },
-                     shared_of(o, &j->p),
+    gp_dim3 grid = { blocks < BLOCKS ? blocks : BLOCKS, 1, (unsigned)c->n };
+    gp_dim3 block = { (unsigned)warps_of(&j->p) * WARP, 1, 1 };
+    return gp_launch(c, "linear_few_f16", grid, block, shared_of(o, &j->p),
                      GP_ARGS((void *)&j->made, &to, (void *)&j->a, &from, (void *)&j->b, &weights, (void *)&j->bias, &bias,
                              &added, &more_step, &rows, &n, &k, (void *)&o->activation, &epsilon));
 }
@@ -292,15 +293,16 @@ static bool widen(gp_dcall *c, const gp_view *v, void *to)
     return gp_launch_typed(c, "cast_f16", GP_F32, (int64_t)n, GP_ARGS(&to, &step, (void *)&v->data, &from, &n));
 }
 
-/* The rows of the factor on the left to mean 0 and deviation 1: those of all frames before what the library works in, which
- * is one area for all; on a CPU each frame's in its own part. */
+/* The rows of the factor on the left to mean 0 and deviation 1: those of all frames before what the library works in,
+ * which is one area for all; on a CPU each frame's in its own part. */
 static bool normalize(gp_dcall *c, job *j, gp_view *left)
 {
     const gp_multiply_opts *o = c->opts;
     size_t bytes = normalized(o, &left->type), from = gp_stride(left), to;
     double epsilon = o->layer_norm;
     gp_lanes l = gp_lanes_of(&left->type, left->type.ndim - 1, left->type.ndim - 1);
-    gp_view made = { .data = c->scratch, .stride = o->on_cpu ? c->scratch_stride : bytes, .type = left->type, .rows = left->rows };
+    gp_view made = { .data = c->scratch, .stride = o->on_cpu ? c->scratch_stride : bytes, .type = left->type,
+                     .rows = left->rows };
     to = gp_stride(&made);
     j->work = (char *)c->scratch + (o->on_cpu ? bytes : bytes * (size_t)c->n);
     j->a = made.data, j->frames.axis.step[GP_LEFT] = (int64_t)to;

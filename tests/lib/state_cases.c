@@ -244,4 +244,43 @@ TEST_THIN(not_whole, 4 * (KNOBS - 1), 1)
     ck_assert_uint_eq(n, at * sizeof *out);
 }
 
+/* ---- more stages that ask for a frame's number than its infos in 256 bytes ---- */
+
+enum { ASKING = 20 };
+
+/* `batched`: of one of them, what makes it take several frames at once. */
+static char *asking(const char *batched)
+{
+    static char text[ASKING * 400 + 400];
+    int n = sprintf(text, "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 30, out: x}\n");
+    for (int i = 0; i < ASKING; i++) {
+        bool is = i == ASKING / 2 && *batched;
+        n += sprintf(text + n, "  - use: kernel\n    name: k%d\n    grid: 1\n    block: 4\n    args: [in, out, frame]\n%s    code: |\n"
+                     "      extern \"C\" __global__ void k%d(const float *x, %sfloat *y%s, const gp_frame_info *f)\n"
+                     "      { y[threadIdx.x] = x[threadIdx.x] + %d * (int)f->index; }\n", i, is ? batched : "", i,
+                     is ? "size_t n, " : "", is ? ", size_t m" : "", i + 1);
+    }
+    sprintf(text + n, "  - {use: write, path: y.raw, durable: none}\n");
+    return text;
+}
+
+TEST_THIN(many_ask_for_numbers, KNOBS, 1)
+{
+    const char *dir = pipe_dir(), *text = asking("");
+    size_t n;
+    pipe_result r = cases_run(dir, text, _i);
+    pipe_no_errors(&r, text);
+    OWNED float *y = (float *)pipe_read(dir, "y.raw", &n);
+    ck_assert(n == sizeof(float) * 30 * 4);
+    for (int i = 0; i < 30 * 4; i++)
+        ck_assert_msg(y[i] == (float)(i + i / 4 * ASKING * (ASKING + 1) / 2), "element %d with %s: %f", i, cases_knobs[_i], (double)y[i]);
+}
+
+TEST(not_beside_batches)
+{
+    gp_errs errs = { .n = 0 };
+    ck_assert(!pipe_compile(pipe_dir(), asking("    batched: true\n"), (gp_config){ .nset = 0 }, &errs));
+    ck_assert_msg(strstr(pipe_said(&errs), "stage 'k10' takes several frames at once, and asks for"), "%s", pipe_said(&errs));
+}
+
 CASES_SUITE(state, NULL, NULL, 0, cases_every(5, 2, 2))
