@@ -73,38 +73,41 @@ static __device__ __forceinline__ vector load(const gp_half *from, unsigned i, u
     return i < k ? *(const vector *)(from + i) : vector{};
 }
 
-/* A warp brings a row to mean 0 and deviation 1; so many vectors of it a thread has at hand. */
-static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half *src, unsigned k, float epsilon)
+/* f(vector, its place) of a row's vectors that this thread has: AHEAD of them at hand, the rest in memory. */
+template <class F> static __device__ __forceinline__ void each_vector(vector *kept, const gp_half *src, unsigned k, F f)
 {
-    const unsigned lane = threadIdx.x % WARP * EACH, next = WARP * EACH;
-    vector kept[AHEAD];
-    float sum = 0, squares = 0;
-    auto each = [&](auto f) {
-#pragma unroll
-        for (unsigned j = 0; j < AHEAD; j++)
-            if (lane + j * next < k)
-                f(kept[j], lane + j * next);
-        for (unsigned i = lane + AHEAD * next; i < k; i += next) {
-            vector x = *(const vector *)(src + i);
-            f(x, i);
-        }
-    };
+    const unsigned first = threadIdx.x % WARP * EACH, next = WARP * EACH;
 #pragma unroll
     for (unsigned j = 0; j < AHEAD; j++)
-        kept[j] = load(src, lane + j * next, k);
-    each([&](const vector &x, unsigned) {
+        if (first + j * next < k)
+            f(kept[j], first + j * next);
+    for (unsigned i = first + AHEAD * next; i < k; i += next) {
+        vector x = *(const vector *)(src + i);
+        f(x, i);
+    }
+}
+
+/* A warp brings a row to mean 0 and deviation 1. */
+static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half *src, unsigned k, float epsilon)
+{
+    vector kept[AHEAD];
+    float sum = 0, squares = 0;
+#pragma unroll
+    for (unsigned j = 0; j < AHEAD; j++)
+        kept[j] = load(src, (threadIdx.x % WARP + j * WARP) * EACH, k);
+    each_vector(kept, src, k, [&](vector &x, unsigned) {
         for (int e = 0; e < EACH; e++)
             sum += convert<float>(x.v[e]);
     });
     const float mean = all_of_warp(sum) / k;
-    each([&](const vector &x, unsigned) {
+    each_vector(kept, src, k, [&](vector &x, unsigned) {
         for (int e = 0; e < EACH; e++) {
             const float d = convert<float>(x.v[e]) - mean;
             squares += d * d;
         }
     });
     const float factor = rsqrtf(all_of_warp(squares) / k + epsilon);
-    each([&](vector &x, unsigned i) {
+    each_vector(kept, src, k, [&](vector &x, unsigned i) {
         for (int e = 0; e < EACH; e++)
             x.v[e] = convert<gp_half>((convert<float>(x.v[e]) - mean) * factor);
         *(vector *)(dst + i) = x;

@@ -128,7 +128,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_color = {
     GP_KIND("color"), .field = "pictures",
-    .help = "convert frames between YUV planes, RGB, GP_BGR and gray",
+    .help = "convert frames between YUV planes, RGB, BGR and gray",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

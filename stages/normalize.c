@@ -69,7 +69,7 @@ static bool record(gp_dcall *c)
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out;
     size_t n = (size_t)gp_count(&x->type), xs = gp_stride(x), ys = gp_stride(y), next = c->scratch_stride, most = RESULT;
-    char *of = (char *)c->scratch + next - 2 * RESULT, kernel[40];
+    char *of, kernel[40];
     gp_reduction r[2];
     int first, last;
     if (line_of(o, x->type.ndim, &first, &last)) {
@@ -81,6 +81,7 @@ static bool record(gp_dcall *c)
             : gp_launch_lines(c, "normalize_lines_deviation", &l,
                               GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &l, (void *)&o->epsilon));
     }
+    of = (char *)c->scratch + next - 2 * RESULT;
     for (int i = 0; i < reductions(o, &x->type, r); i++) {
         gp_view result = { .data = of + i * RESULT, .rows = 1, .stride = next };
         if (o->to == RANGE)

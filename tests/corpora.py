@@ -17,7 +17,7 @@ WHEEL = ["--only-binary", ":all:", "--python-version", "3.11"]
 PACKAGES = [("pillow==11.3.0", ["--no-binary", ":all:"]), ("scipy==1.11.4", WHEEL), ("onnx==1.16.2", WHEEL)]
 PICTURES = (".png", ".apng", ".tif", ".tiff", ".jpg", ".jpeg", ".ppm", ".pgm", ".pbm", ".pnm", ".pfm")
 # Formats that gpipe does not know: never taken for samples.
-OTHERS = (".bmp", ".gif", ".tga", ".dds", ".webp", ".jp2", ".sgi", ".psd", ".ico", ".fits", ".mat", ".sav", ".qoi")
+OTHERS = (".bmp", ".tga", ".dds", ".webp", ".jp2", ".sgi", ".psd", ".ico", ".fits", ".mat", ".sav", ".qoi")
 # Not comparable: Pillow divides colors by an alpha that they were multiplied by, and makes 8 bits of 16; models of
 # random numbers; models of which ONNX Runtime 1.23 makes something else, by itself too (its own tests leave them out).
 KNOWN = ["pil136.tiff", "_16bit_RGBa.tiff", "i_trns.png", "/test_bernoulli", "/test_averagepool_3d_dilations_large",

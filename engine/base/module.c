@@ -27,10 +27,10 @@ bool gp_module_is(const char *path)
 static void add_kernel(gp_module *m, const char *name, size_t n, const char *entry)
 {
     char quoted[sizeof m->first + 2];
+    m->found |= entry && n && strlen(entry) == n && !memcmp(entry, name, n);
     if (!n || n >= sizeof m->first)
-        return;
+        return;                        /* too long to be told */
     snprintf(quoted, sizeof quoted, "'%.*s'", (int)n, name);
-    m->found |= entry && strlen(entry) == n && !memcmp(entry, name, n);
     if (strstr(m->names, quoted))
         return;                        /* of another part */
     if (!m->kernels++)

@@ -310,7 +310,7 @@ void gp_signals_catch(bool quiet)
     if (!sigaction(SIGQUIT, NULL, &was) && was.sa_handler == SIG_DFL)
         sigaction(SIGQUIT, &last, NULL);
     sigemptyset(&mask), sigaddset(&mask, SIGINT), sigaddset(&mask, SIGTERM), sigaddset(&mask, SIGHUP);
-    sigaddset(&mask, SIGQUIT);
+    sigaddset(&mask, SIGQUIT), sigaddset(&mask, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &mask, NULL);         /* whoever started us may have blocked them */
     catch_faults();
 }

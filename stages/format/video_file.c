@@ -99,7 +99,8 @@ static int64_t seek_to(void *user, int64_t offset, int whence)
     return offset < 0 ? AVERROR(EINVAL) : (b->at = offset);
 }
 
-/* A file that names others (a playlist, a movie whose data are elsewhere) does not get them. */
+/* A file that names others (a playlist, a movie whose data are elsewhere) does not get them: not by this, nor by a demuxer
+ * that opens them itself, as no protocol is allowed (open_input). */
 static int open_other(AVFormatContext *s, AVIOContext **io, const char *url, int flags, AVDictionary **options)
 {
     return AVERROR(EPERM);
@@ -110,7 +111,7 @@ static int open_other(AVFormatContext *s, AVIOContext **io, const char *url, int
 typedef struct look {
     gp_y4m planes;             /* size, subsampling, bits; the range as the file says */
     int from, to;              /* as gp_color_how has it */
-    int matrix, range, orientation;
+    int matrix, range, orientation, space;     /* space: AVColorSpace, as the file says */
 } look;
 
 /* How a decoder's pictures are stored: samples of equal depth, whole bytes apart. */
@@ -149,6 +150,7 @@ static bool look_at_colors(const AVCodecParameters *p, const gp_rowsfile_how *ho
         return gp_why(err, "stores red, green and blue, not planes of luma and chroma: leave out 'colors: planes'");
     if ((how->range || l->to == l->from) && l->from != GP_RGB && !gp_y4m_has_range(&l->planes, how->range, err))
         return false;
+    l->space = (int)p->color_space;
     l->range = (how->range ? how->range : l->planes.range) == GP_Y4M_FULL ? GP_FULL : GP_LIMITED;
     switch ((int)p->color_space) {
     case AVCOL_SPC_BT470BG: case AVCOL_SPC_SMPTE170M: l->matrix = GP_BT601; break;
@@ -264,6 +266,7 @@ static bool look_at_stream(input *in, const gp_rowsfile_how *how, gp_type *whole
 static bool open_input(input *in, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     enum { BUFFER = 1 << 16 };
+    static const char NO_PROTOCOL[] = "none";
     char text[AV_ERROR_MAX_STRING_SIZE];
     pthread_once(&library.once, open_library);
     if (!library.ok)
@@ -276,7 +279,14 @@ static bool open_input(input *in, const gp_rowsfile_how *how, gp_type *whole, ch
         return gp_why(err, GP_WHY_MEMORY);
     }
     f->pb = io, f->io_open = open_other, f->flags |= AVFMT_FLAG_CUSTOM_IO;
-    int bad = av.avformat_open_input(&f, "", NULL, NULL);
+    f->protocol_whitelist = av.av_malloc(sizeof NO_PROTOCOL);      /* freed with the context */
+    int bad = AVERROR(ENOMEM);
+    if (f->protocol_whitelist) {
+        memcpy(f->protocol_whitelist, NO_PROTOCOL, sizeof NO_PROTOCOL);
+        bad = av.avformat_open_input(&f, "", NULL, NULL);
+    } else {
+        av.avformat_close_input(&f);
+    }
     if (bad < 0)
         av.av_freep(&io->buffer), av.avio_context_free(&io);
     else
@@ -285,6 +295,7 @@ static bool open_input(input *in, const gp_rowsfile_how *how, gp_type *whole, ch
                            : gp_why(err, "is no video that libavformat reads, or is cut off or damaged: it says '%s'",
                                     said(bad, text)));
     ok = ok && find_stream(in, how, err) && look_at_stream(in, how, whole, err);
+    in->from.error = 0;
     if (!ok)
         close_input(in);
     return ok;
@@ -303,7 +314,7 @@ static int64_t count(input *in, int64_t *there)
         const AVIndexEntry *e = av.avformat_index_get_entry(in->stream, i);
         if (e->flags & AVINDEX_DISCARD_FRAME)
             continue;
-        n++, *there += e->pos + e->size <= in->from.size;
+        n++, *there += e->pos <= in->from.size - e->size;
     }
     return n;
 }
@@ -349,7 +360,7 @@ static void video_close(gp_rows *rows)
     free(v);
 }
 
-static bool open_decoder(video *v, char err[GP_WHY])
+static bool open_decoder(video *v, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     char text[AV_ERROR_MAX_STRING_SIZE];
     v->packet = av.av_packet_alloc();
@@ -359,6 +370,7 @@ static bool open_decoder(video *v, char err[GP_WHY])
     int bad = av.avcodec_parameters_to_context(v->codec, v->in.stream->codecpar);
     v->codec->thread_count = 0;        /* as many as there are cores */
     v->codec->pkt_timebase = v->in.stream->time_base;
+    v->codec->max_pixels = how->max_pixels ? how->max_pixels : v->codec->max_pixels;
     bad = bad < 0 ? bad : av.avcodec_open2(v->codec, v->in.codec, NULL);
     return bad >= 0 || gp_why(err, "cannot be decoded: the decoder of %s says '%s'", v->in.codec->name, said(bad, text));
 }
@@ -373,7 +385,7 @@ static gp_rows *video_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
     v->in.from = (bytes){ .fd = fd, .size = size };
     v->rows.in_order = true, v->strict = how->strict;
     if (open_input(&v->in, how, &v->rows.whole, err) && is_whole(&v->in, how, &frames, v->rows.fault, err)
-        && open_decoder(v, err)) {
+        && open_decoder(v, how, err)) {
         v->rows.whole.dim[0] = MOST;
         return &v->rows;
     }
@@ -423,8 +435,12 @@ static bool is_alike(const video *v, const AVFrame *f, int64_t row, char err[GP_
     const look *is = &v->in.is;
     if (!look_at_format(f->format, &l, err))
         return false;
+    const int range = l.planes.range ? (int)l.planes.range : f->color_range == AVCOL_RANGE_JPEG ? GP_Y4M_FULL
+                    : f->color_range == AVCOL_RANGE_MPEG ? GP_Y4M_LIMITED : 0, space = (int)f->colorspace;
     return (f->width == is->planes.width && f->height == is->planes.height && l.from == is->from
-            && l.planes.bits == is->planes.bits)
+            && l.planes.bits == is->planes.bits
+            && (!range || !is->planes.range || l.from == GP_RGB || range == (int)is->planes.range)
+            && (space == AVCOL_SPC_UNSPECIFIED || is->space == AVCOL_SPC_UNSPECIFIED || space == is->space))
         || gp_why(err, "changes at its frame %lld from %lld x %lld pixels of %d bits to %d x %d of %d, or in its colors: "
                   "the frames of a video are of one size", (long long)row, (long long)is->planes.width,
                   (long long)is->planes.height, is->planes.bits, f->width, f->height, l.planes.bits);
@@ -437,6 +453,9 @@ static gp_status end(video *v, int64_t row, char err[GP_WHY])
     v->over = true;
     if (before)
         return GP_END;
+    if (v->in.from.error)              /* frames behind it are there, and are not to be lost */
+        return gp_why(err, "cannot be read behind its frame %lld: %s", (long long)row - 1, gp_strerror(v->in.from.error)),
+               GP_FAILED;
     if (!*v->last && *v->fault)
         memcpy(v->last, v->fault, sizeof v->last);
     memcpy(err, v->last, GP_WHY);

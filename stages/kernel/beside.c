@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/num.h"
+#include "base/plural.h"
 #include "base/why.h"
 #include "launch_args.h"
 
@@ -126,6 +127,7 @@ bool gp_kbeside_fit(gp_shape *s, const gp_kbeside *b, gp_kargs *o)
             return gp_shape_fail_at(s, o->at[i], "there are %d values, and '%s' has %d parameters before \"null\"", given,
                                     b->path, i);
     }
-    return !n || n == o->n
-        || gp_shape_fail_at(s, o->at[n], "there are %d values, and '%s' has %d parameters", given, b->path, n);
+    return !b->params || n == o->n
+        || gp_shape_fail_at(s, o->at[n], "there are %d values, and '%s' has %d parameter%s", given, b->path, n,
+                            gp_plural(n));
 }

@@ -5,6 +5,8 @@
  *
  * How a frame is multiplied follows from its own shape alone, a smaller one included: not from how many others the
  * launch has. */
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "cblas_library.h"
@@ -277,7 +279,7 @@ static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
     size_t to = (size_t)step[GP_MADE], from = (size_t)step[GP_LEFT], weights = (size_t)step[GP_RIGHT];
     size_t bias = (size_t)j->frames.bias, more_step = more ? gp_stride(more) : 0;
     const void *added = more ? more->data : NULL;
-    float epsilon = (float)o->layer_norm;
+    float epsilon = o->layer_norm > FLT_MIN ? (float)fmin(o->layer_norm, FLT_MAX) : o->layer_norm > 0 ? FLT_MIN : 0;
     unsigned blocks = (n + HIGH - 1) / HIGH;
     gp_dim3 grid = { blocks < BLOCKS ? blocks : BLOCKS, 1, (unsigned)c->n };
     gp_dim3 block = { (unsigned)warps_of(&j->p) * WARP, 1, 1 };

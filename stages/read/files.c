@@ -393,9 +393,11 @@ static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_fram
         pthread_cond_wait(&r->turn, &r->lock);
     gp_status s = r->over <= f->index ? GP_END : GP_OK;
     gp_filemeta none = w->said;
+    char fault[GP_WHY] = "";                           /* of a file, known when it was opened */
     for (bool found = s != GP_OK; !found;) {
         w->said = none, *w->fault = 0;
         s = next_piece(r, w, &f->out[0], p, why);
+        memcpy(*w->fault ? fault : w->fault, *w->fault ? w->fault : fault, GP_WHY);
         gp_status taken = s == GP_OK && p->in->rows ? gp_rowsfile_take(p->in->rows, &w->own, p->piece, why) : GP_OK;
         if (taken == GP_END) {
             end_file(r, c, f, p, why);
@@ -408,6 +410,8 @@ static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_fram
         found = r->next++ == at || s == GP_END;
         if (!found && s == GP_OK)
             gp_piece_release(p->in);
+        if (!found && gp_stopping(c))      /* others do not wait for frames behind it */
+            s = GP_STOPPED, found = true, r->over = f->index < r->over ? f->index : r->over;
     }
     if (s == GP_OK)
         take_more(r, p, most);
