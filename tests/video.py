@@ -365,6 +365,13 @@ def refused():
                           (", shuffle: 3", "shuffle")):
         status, text, _ = frames_of("f.mp4" if not options else "h264.mp4" if options != ", format: video" else "f.mp4", options)
         check(f"refused: {options}", status and says in text, text)
+    for name, others in (("others.mp4", "ffconcat version 1.0\nfile h264.mp4\n"),
+                         ("net.mp4", "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
+                          "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n")):
+        with open(name, "w", newline="") as f:
+            f.write(others)
+        status, text, _ = frames_of(name)
+        check(f"no other files, and no network: {name}", status and "is no video that libavformat reads" in text, text)
     status, text, _ = frames_of("h264.mov", ", colors: planes")
     check("the full range is not taken for the limited", status and "set 'range: full'" in text, text)
     status, text, _ = frames_of("h264.mp4", ", colors: planes, range: full")

@@ -124,8 +124,8 @@ bool gp_kbeside_fit(gp_shape *s, const gp_kbeside *b, gp_kargs *o)
         else
             o->arg[i].multiple = multiple;
         if (null && i < given)
-            return gp_shape_fail_at(s, o->at[i], "there are %d values, and '%s' has %d parameters before \"null\"", given,
-                                    b->path, i);
+            return gp_shape_fail_at(s, o->at[i], "there are %d values, and '%s' has %d parameter%s before \"null\"", given,
+                                    b->path, i, gp_plural(i));
     }
     return !b->params || n == o->n
         || gp_shape_fail_at(s, o->at[n], "there are %d values, and '%s' has %d parameter%s", given, b->path, n,
