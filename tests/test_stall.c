@@ -363,7 +363,7 @@ TEST_LOOP(ends_by_itself, 0, 2)
     char *yaml = format("stall_timeout: 0s\nbuffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, out: a}\n"
                         "  - {use: goes_on, in: a}\n%s", _i ? "  - {use: lua, script: s.lua, in: a, out: b}\n  - {use: discard, in: b}\n"
                         : "");
-    pipe_result r = pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ .stop_ns = 1500000000 }, end_it, &_i);
+    pipe_result r = pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ .stop_ns = 4000000000 }, end_it, &_i);
     ck_assert_int_eq(r.outcome, _i ? GP_ERROR : GP_NOT_DRAINED);
     int said = 0;
     for (int i = 0; i < r.errs.n; i++)
