@@ -1,5 +1,6 @@
 /* signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
- * second stops it, the third gives up, and so does an alarm some time after the second. SIGHUP, of which a terminal that is closed sends
+ * second stops it, the third gives up, and so does an alarm some time after the
+ * second. SIGHUP, of which a terminal that is closed sends
  * several, lets it come to its end. A fault, such as that of a kernel that
  * writes beyond its output, or of a plug-in, ends the process as ever, but says where it was.
  *

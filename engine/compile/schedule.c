@@ -68,8 +68,8 @@ static void set_totals(gp_plan *p)
     }
 }
 
-/* A task waits for what no other that it waits for waits for: what is behind the others is marked, as far back as the first
- * of them, and left out. */
+/* Leaves out each dep that another dep of the task waits for, itself or through others: these are marked, as far back as
+ * the first dep. */
 static void reduce_deps(gp_arena *a, gp_plan *p)
 {
     int *mark = GP_NEW(a, int, p->ntasks), *next = GP_NEW(a, int, p->ntasks);

@@ -71,7 +71,7 @@ static bool save(gp_run *run, const gp_ringrt *r, gp_errs *errs)
     pthread_mutex_lock(&run->pipeline->taps.lock);
     bool ok = gp_taps_fetch(run, r, 0, data, bytes, errs);
     pthread_mutex_unlock(&run->pipeline->taps.lock);
-    ok = ok && (file_of(run, b->save) || hold(run, b, errs));       /* a plan that came later may name another */
+    ok = ok && (file_of(run, b->save) || hold(run, b, errs));       /* it is held since the run began */
     gp_outfile *f = ok ? &file_of(run, b->save)->out : NULL;
     if (ok && !(gp_write_all(f->fd, all, 2, why) && gp_outfile_commit(f, why)))
         ok = gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
