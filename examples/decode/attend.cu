@@ -15,9 +15,8 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     const size_t sequence = blockIdx.y, from = blockIdx.x * size, row = (size_t)steps * width;
     gp_half *keys = cache + sequence * row + from, *values = keys + gridDim.y * row;
     GP_SHARED(float, query);                       // [size]
-    float *sums = query + size;                    // [5][threads]
-    float *score = sums + 5 * threads;             // [steps]
-    float *products = score + steps;               // [steps][size / 8]
+    float *sums = query + size;                    // [6][threads]
+    float *products = sums + 6 * threads;          // [steps][size / 8]
     qkv += sequence * 3 * width + from;
 
     // What is read of the cache comes while all else is computed: eight elements of a key a thread, four of a value,
@@ -54,31 +53,19 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
         if (t == now || t >= key0 + 4 * keys_apart)
             multiply(t, *(const eight *)(keys + (size_t)t * width + 8 * part));
     __syncthreads();
-    float most = -INFINITY;
-    for (int t = me; t <= now; t += threads) {
-        float x = 0;
-        for (int k = 0; k < parts; k++)
-            x += products[t * parts + k];
-        score[t] = x;
-        most = fmaxf(most, x);
-    }
-    sums[me] = most;
-    for (int half = threads / 2; half; half /= 2) {
-        __syncthreads();
-        if (me < half)
-            sums[me] = fmaxf(sums[me], sums[me + half]);
-    }
-    __syncthreads();
-    most = sums[0];
-    __syncthreads();
 
-    // The weighted sum of the values, and the sum of the weights.
-    float x[5] = { 0, 0, 0, 0, 0 };
+    // A thread's sum of values, each weighted by exp(score - most), and behind them the sum of the weights: when a higher
+    // score comes, what there is so far is made smaller.
+    float most = -INFINITY, x[5] = { 0, 0, 0, 0, 0 };
     auto add = [&](int t, const four &of) {
-        const float weight = expf(score[t] - most);
+        float score = 0;
+        for (int k = 0; k < parts; k++)
+            score += products[t * parts + k];
+        const float higher = fmaxf(most, score), shrink = expf(most - higher), weight = expf(score - higher);
         for (int k = 0; k < 4; k++)
-            x[k] += weight * gp_from_half(of.v[k]);
-        x[4] += weight;
+            x[k] = x[k] * shrink + weight * gp_from_half(of.v[k]);
+        x[4] = x[4] * shrink + weight;
+        most = higher;
     };
     for (int j = 0; j < 8; j++)
         if (value0 + j * values_apart < now)
@@ -86,16 +73,25 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     for (int t = value0; t <= now; t += values_apart)
         if (t == now || t >= value0 + 8 * values_apart)
             add(t, *(const four *)(values + (size_t)t * width + 4 * quad));
-    for (int k = 0; k < 5; k++)
-        sums[k * threads + me] = x[k];
+
+    // Halves of the threads are added to the others, until one has all that there is of its elements.
     for (int half = threads / 2; half >= quads; half /= 2) {
-        __syncthreads();
-        if (me < half)
+        if (me >= half && me < 2 * half) {
             for (int k = 0; k < 5; k++)
-                sums[k * threads + me] += sums[k * threads + me + half];
+                sums[k * threads + me] = x[k];
+            sums[5 * threads + me] = most;
+        }
+        __syncthreads();
+        if (me < half && sums[4 * threads + me + half] != 0) {         // else that one had no position
+            const float other = sums[5 * threads + me + half], higher = fmaxf(most, other);
+            const float shrink = expf(most - higher), weight = expf(other - higher);
+            for (int k = 0; k < 5; k++)
+                x[k] = x[k] * shrink + sums[k * threads + me + half] * weight;
+            most = higher;
+        }
     }
     if (me < quads)
         for (int k = 0; k < 4; k++)
-            seen[sequence * width + from + 4 * quad + k] = gp_to_half(sums[k * threads + me] / sums[4 * threads + me]);
+            seen[sequence * width + from + 4 * quad + k] = gp_to_half(x[k] / x[4]);
 }
 GP_EARLY(attend)                   // it is launched while the kernel before still runs, and waits for that itself
