@@ -81,7 +81,7 @@ void gp_carry_read_init(gp_resolving *r, int buffer)
         gp_num instead;
         broken = !gp_read_num(&r->read, missing, &instead);
         if (!broken && gp_probe_get(r->probe, path, false)->file.error == ENOENT)
-            path = NULL, first = instead, init = missing;
+            r->buffer[buffer].b.missing = path, path = NULL, first = instead, init = missing;
     }
     r->buffer[buffer].init = -1;
     if (r->buffer[buffer].b.state && !path && !broken && first.is_int && !first.i)     /* zeros need no memory */

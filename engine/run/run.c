@@ -143,7 +143,7 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
     find_kept(run, run->from);
     if (!run->files && !(run->files = gp_pipeline_files(run->pipeline)))
         longjmp(*run->arena.oom, 1);
-    if (!gp_devices_open(run, errs) || !gp_memory_take(run, errs)
+    if (!gp_states_hold(run, errs) || !gp_devices_open(run, errs) || !gp_memory_take(run, errs)
         || !gp_prologue_run(run, errs))
         return false;
     gp_rings_make(run);
@@ -152,8 +152,7 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
         gp_finite_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
-    return (run->from || !gp_states_are_saved(run) || gp_states_hold(run, errs)) && gp_accounts_make(run)
-        && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
+    return gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
         && gp_actors_init(run, errs);
 }
 

@@ -44,7 +44,8 @@ const gp_saved *gp_resume_saved(const gp_run *run, int stage);
 void gp_resume_start(gp_run *run);
 void gp_resume_stop(gp_run *run);
 void gp_resume_done(gp_run *run, gp_errs *errs);
-/* state_file.c: before a run begins, the files of its states are opened; once it has ended well, they are written. */
+/* state_file.c: before a run takes memory, which states begin in, the files that they are saved to are opened, but those
+ * that the run has that it goes on from; once it has ended well, they are written. */
 static inline bool gp_states_are_saved(const gp_run *run)
 {
     return !run->options.no_sinks && !run->options.no_saves;

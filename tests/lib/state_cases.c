@@ -1,6 +1,8 @@
 /* state_cases.c - states: what kernels and expressions that change and read one make of it, as C computes it, with any
  * settings; what it begins with; frames with fewer rows, and holes. tests/model.py has random graphs with them. */
+#include <unistd.h>
 #include "base/npy.h"
+#include "base/outfile.h"
 #include "cases.h"
 enum { KNOBS = CASES_KNOBS };
 
@@ -197,6 +199,41 @@ TEST_EACH(saved, inits)
         OWNED char *file = pipe_read(dir, "out/s.npy", &n);
         ck_assert(file && n > sizeof sum);
         ck_assert_msg(!memcmp(file + n - sizeof sum, sum, sizeof sum), "run %d", run);
+    }
+}
+
+/* Another run saves to the file until this one has been compiled, and has made something else of it: the file is held
+ * before it is read, so that nothing is lost that the other saves. What came meanwhile in place of no file is an error. */
+TEST(held_before_read)
+{
+    static const char yaml[] = "buffers: {x: {dtype: f32, shape: [4]}, s: {state: true, like: x, init: s.npy, missing: 0, save: s.npy}, "
+                               "y: {like: x}}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+                               "  - {use: expr, in: [x, s], out: s, expr: s + x}\n  - {use: expr, in: [x, s], out: y, expr: s - x}\n"
+                               "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    char why[GP_WHY];
+    gp_machine machine;
+    const char *set = format("device=%s", on);
+    gp_machine_read(&machine, !strncmp(on, "cuda", 4));
+    for (int there = 1; there >= 0; there--) {
+        gp_errs errs = { .n = 0 };
+        gp_outfile other = { .is_sole = true };
+        OWNED char *path = strdup(format("%s/s.npy", dir));
+        if (there)
+            pipe_npy(dir, "s.npy", 4, 0, index_of);
+        else
+            unlink(path);
+        gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .machine = &machine, .set = &set, .nset = 1 });
+        pipe_npy(dir, "s.npy", 5, 0, index_of);
+        ck_assert_msg(gp_outfile_open(&other, path, why), "%s", why);
+        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
+        ck_assert_msg(strstr(pipe_said(&errs), "another run is writing it"), "%s", pipe_said(&errs));
+        gp_outfile_drop(&other);
+        errs = (gp_errs){ .n = 0 };
+        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
+        ck_assert_msg(strstr(pipe_said(&errs), there ? "changed since it was checked" : "is there by now, which was missing"), "%s",
+                      pipe_said(&errs));
+        gp_pipeline_destroy(p);
     }
 }
 
