@@ -181,6 +181,7 @@ typedef struct gp_buffer {
     const char *state;         /* of the state of that name (state.c): that itself, or what a stage changed it to, all in one
                                   place in memory; NULL: of none */
     const char *save; gp_loc save_at;  /* of a state: the .npy file that has it once the run has ended; NULL: none */
+    int64_t save_every;        /* ... and after each so many frames; 0: only then */
     const char *missing;       /* ... the file of its 'init', in place of which a number stands, as it was not there; or NULL */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */

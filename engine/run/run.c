@@ -153,7 +153,7 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
     gp_turns_init(run);
     gp_nvtx_open(run);
     return gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
-        && gp_actors_init(run, errs);
+        && gp_actors_init(run, errs) && gp_states_make(run, errs);
 }
 
 /* Those that there were end. False: there are none. */
@@ -208,6 +208,7 @@ void gp_run_destroy(gp_run *run)
     }
     for (int i = 0; i < run->naccounts; i++)
         gp_account_fini(&run->account[i]);
+    gp_states_free(run);
     gp_memory_give(run);
     for (int d = 0; run->dev && d < run->ndevs; d++)
         if (run->dev[d])
@@ -384,6 +385,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
             gp_cancel(p, 2), gp_run_level(run, 2);
         gp_resume_start(run);
+        gp_states_start(run);
         gp_taps_begin(run);
         gp_threads_start(run);
         gp_loans_begin(run);
@@ -403,6 +405,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         gp_loans_end(run, gp_run_is_paused(run), back);
         gp_threads_end(run, back);
         gp_resume_stop(run);
+        if (back)
+            gp_states_stop(run);
     }
     if (back && run->watched)
         run->dev[0]->backend->unwatch(run->dev[0]);

@@ -1,45 +1,66 @@
-/* state_file.c - the key `save` of a state: the .npy file that has it once the run has ended.
+/* state_file.c - the keys `save` and `save_every` of a state: the .npy file that has it.
  *
- * It is opened before the first frame and held until the run ends, so that no other run saves to it meanwhile. It gets its
- * name when it is whole, and not in a run that failed or was stopped at once: what is there then is of an earlier run. */
+ * The file is held, by a temporary one of its name, from before the state is read until the run ends, so that no other run
+ * saves to it meanwhile. It is replaced when the run has ended, but not by one that failed or was stopped at once: what is
+ * there then is of an earlier frame or run.
+ *
+ * While the run goes on the launcher of the segment that has the state queues a copy of it behind each so many frames, as a
+ * launch of its own: it takes the turn between two frames in the order that the frames of the state keep, so that the next
+ * one waits for the copy, and for nothing else. No launch has frames of both sides. Once the reaper has seen the frames
+ * before it, which have not failed then, a thread writes the copy to the file. There is room for one copy: a launcher that
+ * comes to the next while that is written waits. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include "base/npy.h"
 #include "base/outfile.h"
+#include "base/thread.h"
 #include "run/pipeline.h"
+#include "run/segment.h"
 #include "run/setup.h"
 #include "run/tap.h"
 
 typedef struct gp_state_file gp_state_file;
 struct gp_state_file {
     gp_state_file *next;
-    gp_outfile out;
-    char path[];               /* as the state says it */
+    gp_outfile held;
 };
 
-static gp_state_file *file_of(const gp_run *run, const char *path)
-{
-    gp_state_file *f = run->saves;
-    while (f && strcmp(f->path, path))
-        f = f->next;
-    return f;
-}
+/* A state that is saved while the run goes on. */
+typedef struct gp_saving {
+    const gp_ringrt *ring;     /* its only slot */
+    gp_actorrt *actor;
+    gp_dev *dev;
+    int stream, order;
+    void *copy;
+    uint64_t every;
+    _Atomic uint64_t frames;   /* the copy is behind so many, or will be; 0: there is none, and room for one */
+} gp_saving;
 
-/* Opens the file of a state, which no other run may then save to. What `init` is was looked at before that, by the
- * compiler: a file that has come since then is what another run saved meanwhile. */
+struct gp_saver {
+    gp_saving *of; int n;
+    pthread_t thread;
+    bool started;
+    atomic_bool stop;
+    gp_eventcount changed;     /* the thread sleeps here */
+};
+
+/* ---- files ------------------------------------------------------------ */
+
+/* Has no other run save to the file of a state. What `init` is was looked at before that, by the compiler: a file that has
+ * come since then is what another run saved meanwhile. */
 static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
 {
     char why[GP_WHY];
     struct stat st;
-    gp_state_file *f = calloc(1, sizeof *f + strlen(b->save) + 1);
+    gp_state_file *f = calloc(1, sizeof *f);
     if (!f)
         return gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
-    f->out = (gp_outfile){ .durable = GP_DURABLE_FILE, .is_sole = true };
-    strcpy(f->path, b->save);
+    f->held.is_sole = true;
     f->next = run->saves, run->saves = f;
-    if (!gp_outfile_open(&f->out, b->save, why))
+    if (!gp_outfile_open(&f->held, b->save, why))
         return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
     return !b->missing || stat(b->missing, &st)
         || gp_fail(errs, GP_E_RUN, b->at, "'init' of the state '%s': '%s' is there by now, which was missing when the pipeline "
@@ -59,27 +80,48 @@ void gp_states_drop(gp_run *run)
 {
     for (gp_state_file *f; (f = run->saves);) {
         run->saves = f->next;
-        gp_outfile_drop(&f->out);
+        gp_outfile_drop(&f->held);
         free(f);
     }
+}
+
+/* Replaces the file: `data` is the state behind so many frames, which the header says, too. */
+static bool write_file(const gp_buffer *b, uint64_t frames, void *data, gp_errs *errs)
+{
+    char head[GP_NPY_HEADER_MAX], after[60], why[GP_WHY];
+    gp_outfile f = { .durable = GP_DURABLE_FILE };
+    snprintf(after, sizeof after, "after %llu frames", (unsigned long long)frames);
+    struct iovec all[] = { { head, gp_npy_header_with(&b->type, after, head, sizeof head) }, { data, gp_bytes(&b->type) } };
+    bool ok = gp_outfile_open(&f, b->save, why) && gp_write_all(f.fd, all, 2, why) && gp_outfile_commit(&f, why);
+    gp_outfile_drop(&f);
+    return ok || gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
+}
+
+/* The segment whose stages use the state, and the order in which the frames of that go on. */
+static gp_actorrt *actor_of(const gp_run *run, const gp_ringrt *r, int *order)
+{
+    gp_actorrt *p = run->actor;
+    while (p->segment != &run->plan->segment[r->ring->segment])
+        p++;
+    for (int i = 0; i < p->seg->nparts; i++)
+        if (p->seg->part[i].stage && r->buffer == &run->graph->buffer[p->seg->part[i].stage->out[0]])
+            *order = p->seg->part[i].order;
+    return p;
 }
 
 static bool save(gp_run *run, const gp_ringrt *r, gp_errs *errs)
 {
     const gp_buffer *b = r->buffer;
     size_t bytes = gp_bytes(&b->type);
-    char head[GP_NPY_HEADER_MAX], why[GP_WHY];
-    size_t n = gp_npy_header(&b->type, head, sizeof head);
+    int order;
+    const gp_actorrt *p = actor_of(run, r, &order);
     char *data = malloc(bytes);
-    struct iovec all[] = { { head, n }, { data, bytes } };
     if (!data)
         return gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
     pthread_mutex_lock(&run->pipeline->taps.lock);
     bool ok = gp_taps_fetch(run, r, 0, data, bytes, errs);
     pthread_mutex_unlock(&run->pipeline->taps.lock);
-    gp_outfile *f = ok ? &file_of(run, b->save)->out : NULL;
-    if (ok && !(gp_write_all(f->fd, all, 2, why) && gp_outfile_commit(f, why)))
-        ok = gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
+    ok = ok && write_file(b, gp_actor_number(p, atomic_load(&p->seg->reaped)), data, errs);
     free(data);
     return ok;
 }
@@ -91,4 +133,169 @@ bool gp_states_save(gp_run *run, gp_errs *errs)
         if (run->ring[i].buffer && run->ring[i].buffer->save)
             ok &= save(run, &run->ring[i], errs);
     return ok;
+}
+
+/* ---- while the run goes on -------------------------------------------- */
+
+static bool goes_on_saving(const gp_run *run, int ring)
+{
+    int b = run->plan->ring[ring].buffer;
+    return b >= 0 && run->graph->buffer[b].save_every && gp_states_are_saved(run);
+}
+
+void gp_states_count_streams(const gp_run *run, gp_device_use *use)
+{
+    for (int i = 0; i < run->plan->nrings; i++)
+        if (goes_on_saving(run, i))
+            run->save_stream[i] = use[run->plan->ring[i].place.index].streams++;
+}
+
+bool gp_states_make(gp_run *run, gp_errs *errs)
+{
+    int n = 0;
+    for (int i = 0; i < run->plan->nrings; i++)
+        n += goes_on_saving(run, i);
+    if (!n)
+        return true;
+    struct gp_saver *v = run->saver = GP_NEW_LINES(&run->arena, struct gp_saver, 1);
+    gp_eventcount_init(&v->changed);
+    v->of = GP_NEW(&run->arena, gp_saving, n);
+    for (int i = 0; i < run->plan->nrings; i++) {
+        gp_saving *s = &v->of[v->n];
+        if (!goes_on_saving(run, i))
+            continue;
+        s->ring = &run->ring[i], s->actor = actor_of(run, s->ring, &s->order), s->stream = run->save_stream[i];
+        s->dev = s->actor->seg->lane[0].dev, s->every = (uint64_t)s->ring->buffer->save_every;
+        s->actor->seg->saves = true;
+        errs->at = s->ring->buffer->save_at;
+        if (!(s->copy = s->dev->backend->alloc(s->dev, GP_MEMORY_PINNED, gp_bytes(&s->ring->buffer->type), errs)))
+            return false;
+        v->n++;
+    }
+    return true;
+}
+
+int gp_states_most(const gp_actorrt *p, uint64_t f, int n)
+{
+    const struct gp_saver *v = p->seg->saves ? p->run->saver : NULL;
+    for (int i = 0; v && i < v->n; i++) {
+        uint64_t left = v->of[i].every - gp_actor_number(p, f) % v->of[i].every;
+        if (v->of[i].actor == p && left < (uint64_t)n)
+            n = (int)left;
+    }
+    return n;
+}
+
+static bool record_copy(gp_rec *r, void *arg)
+{
+    const gp_saving *s = arg;
+    int slot = (int)((atomic_load(&s->actor->next) - 1) % (uint64_t)s->actor->segment->depth);
+    return r->ops->item(r, 0, NULL, 0) && r->ops->order_wait(r, s->order, slot)
+        && r->ops->copy(r, s->copy, gp_slot(s->ring, 0), gp_bytes(&s->ring->buffer->type))
+        && r->ops->order_pass(r, s->order, slot);
+}
+
+static bool has_room(void *arg)
+{
+    const gp_saving *s = arg;
+    return !atomic_load(&s->frames) || atomic_load(&s->actor->run->level) >= 2;
+}
+
+bool gp_states_launched(gp_threadrt *t)
+{
+    gp_actorrt *p = t->actor;
+    struct gp_saver *v = p->seg->saves ? p->run->saver : NULL;
+    uint64_t frames = atomic_load(&p->next);
+    for (int i = 0; v && i < v->n; i++) {
+        gp_saving *s = &v->of[i];
+        if (s->actor != p || gp_actor_number(p, frames) % s->every)
+            continue;
+        gp_eventcount_wait(&p->changed, has_room, s, 0);
+        if (atomic_load(&s->frames))
+            return true;
+        if (!s->dev->backend->direct(s->dev, s->stream, record_copy, s, &t->errs))
+            return false;
+        atomic_store(&s->frames, frames);
+        gp_eventcount_wake(&v->changed);
+    }
+    return true;
+}
+
+void gp_states_reaped(const gp_actorrt *p)
+{
+    if (p->seg->saves)
+        gp_eventcount_wake(&p->run->saver->changed);
+}
+
+/* A copy whose frames have all come to a good end. */
+static gp_saving *due(struct gp_saver *v)
+{
+    for (int i = 0; i < v->n; i++) {
+        uint64_t frames = atomic_load(&v->of[i].frames);
+        if (frames && atomic_load(&v->of[i].actor->seg->reaped) >= frames)
+            return &v->of[i];
+    }
+    return NULL;
+}
+
+static bool is_due(void *arg)
+{
+    struct gp_saver *v = arg;
+    return due(v) || atomic_load(&v->stop);
+}
+
+static void *saver_main(void *arg)
+{
+    gp_run *run = arg;
+    struct gp_saver *v = run->saver;
+    for (gp_saving *s;;) {
+        gp_eventcount_wait(&v->changed, is_due, v, 0);
+        if (!(s = due(v)))
+            return NULL;
+        gp_errs errs = { .at = s->ring->buffer->save_at };
+        if (s->dev->backend->wait(s->dev, s->stream, GP_SYNC_BLOCK, &errs) == 1)
+            write_file(s->ring->buffer, gp_actor_number(s->actor, atomic_load(&s->frames)), s->copy, &errs);
+        if (errs.n)
+            gp_run_fail(run, &errs);
+        atomic_store(&s->frames, 0);
+        gp_eventcount_wake(&s->actor->changed);
+    }
+}
+
+void gp_states_start(gp_run *run)
+{
+    gp_errs errs = { .n = 0 };
+    struct gp_saver *v = run->saver;
+    int e = v ? gp_thread_start(&v->thread, saver_main, run) : 0;
+    if (e)
+        gp_fail(&errs, GP_E_RESOURCE, v->of->ring->buffer->save_at, "cannot start a thread: %s", gp_strerror(e)),
+            gp_run_fail(run, &errs);
+    if (v)
+        v->started = !e;
+}
+
+void gp_states_stop(gp_run *run)
+{
+    struct gp_saver *v = run->saver;
+    if (!v || !v->started)
+        return;
+    atomic_store(&v->stop, true);
+    gp_eventcount_wake(&v->changed);
+    pthread_join(v->thread, NULL);
+    v->started = false;
+}
+
+void gp_states_free(gp_run *run)
+{
+    struct gp_saver *v = run->saver;
+    gp_errs ignored = { .n = 0 };
+    gp_states_stop(run);
+    for (int i = 0; v && i < v->n; i++) {
+        gp_saving *s = &v->of[i];
+        s->dev->backend->wait(s->dev, s->stream, GP_SYNC_BLOCK, &ignored);     /* it may still be written */
+        s->dev->backend->free(s->dev, GP_MEMORY_PINNED, s->copy, gp_bytes(&s->ring->buffer->type));
+    }
+    if (v)
+        gp_eventcount_fini(&v->changed);
+    run->saver = NULL;
 }
