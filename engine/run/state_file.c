@@ -7,8 +7,11 @@
  * While the run goes on the launcher of the segment that has the state queues a copy of it behind each so many frames, as a
  * launch of its own: it takes the turn between two frames in the order that the frames of the state keep, so that the next
  * one waits for the copy, and for nothing else. No launch has frames of both sides. Once the reaper has seen the frames
- * before it, which have not failed then, a thread writes the copy to the file. There is room for one copy: a launcher that
- * comes to the next while that is written waits. */
+ * before it, which have not failed then, a thread writes the copy to the file. There is room for one copy: while that is
+ * written no other is made.
+ *
+ * With `resume` all states are of one frame, and the run goes on from that. So they are saved together, and not before all
+ * sinks have what comes before: each first as FILE.next, then the note says so, then they get their names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +39,12 @@ typedef struct gp_saving {
     int stream, order;
     void *copy;
     uint64_t every;
-    _Atomic uint64_t frames;   /* the copy is behind so many, or will be; 0: there is none, and room for one */
+    struct gp_saving *first;   /* of those that are saved together, which has of all: */
+    int all;                   /* ... how many they are; */
+    atomic_int copied;         /* ... copies that are queued; */
+    bool taken;                /* ... whether some are, or will be: with the saver's lock; */
+    uint64_t number, decided;  /* ... behind how many frames; up to which number that is decided */
+    _Atomic uint64_t frames;   /* the copy is behind so many that this run has made */
 } gp_saving;
 
 struct gp_saver {
@@ -44,6 +52,7 @@ struct gp_saver {
     pthread_t thread;
     bool started;
     atomic_bool stop;
+    pthread_mutex_t lock;
     gp_eventcount changed;     /* the thread sleeps here */
 };
 
@@ -159,6 +168,7 @@ bool gp_states_make(gp_run *run, gp_errs *errs)
         return true;
     struct gp_saver *v = run->saver = GP_NEW_LINES(&run->arena, struct gp_saver, 1);
     gp_eventcount_init(&v->changed);
+    pthread_mutex_init(&v->lock, NULL);
     v->of = GP_NEW(&run->arena, gp_saving, n);
     for (int i = 0; i < run->plan->nrings; i++) {
         gp_saving *s = &v->of[v->n];
@@ -166,7 +176,10 @@ bool gp_states_make(gp_run *run, gp_errs *errs)
             continue;
         s->ring = &run->ring[i], s->actor = actor_of(run, s->ring, &s->order), s->stream = run->save_stream[i];
         s->dev = s->actor->seg->lane[0].dev, s->every = (uint64_t)s->ring->buffer->save_every;
-        s->actor->seg->saves = true;
+        s->actor->seg->saves = true, s->first = v->of;
+        while (s->first != s && (s->first->every != s->every || (s->first->actor != s->actor && !run->resume)))
+            s->first++;
+        s->first->all++;
         errs->at = s->ring->buffer->save_at;
         if (!(s->copy = s->dev->backend->alloc(s->dev, GP_MEMORY_PINNED, gp_bytes(&s->ring->buffer->type), errs)))
             return false;
@@ -195,10 +208,17 @@ static bool record_copy(gp_rec *r, void *arg)
         && r->ops->order_pass(r, s->order, slot);
 }
 
-static bool has_room(void *arg)
+/* Is it to be saved behind so many frames? The first of those that are saved together to come to them decides. */
+static bool takes(struct gp_saver *v, gp_saving *s, uint64_t number)
 {
-    const gp_saving *s = arg;
-    return !atomic_load(&s->frames) || atomic_load(&s->actor->run->level) >= 2;
+    gp_saving *g = s->first;
+    pthread_mutex_lock(&v->lock);
+    if (number > g->decided && !g->taken)
+        g->taken = true, g->number = number;
+    g->decided = number > g->decided ? number : g->decided;
+    bool is = g->taken && g->number == number;
+    pthread_mutex_unlock(&v->lock);
+    return is;
 }
 
 bool gp_states_launched(gp_threadrt *t)
@@ -208,14 +228,12 @@ bool gp_states_launched(gp_threadrt *t)
     uint64_t frames = atomic_load(&p->next);
     for (int i = 0; v && i < v->n; i++) {
         gp_saving *s = &v->of[i];
-        if (s->actor != p || gp_actor_number(p, frames) % s->every)
+        if (s->actor != p || gp_actor_number(p, frames) % s->every || !takes(v, s, gp_actor_number(p, frames)))
             continue;
-        gp_eventcount_wait(&p->changed, has_room, s, 0);
-        if (atomic_load(&s->frames))
-            return true;
         if (!s->dev->backend->direct(s->dev, s->stream, record_copy, s, &t->errs))
             return false;
         atomic_store(&s->frames, frames);
+        atomic_fetch_add(&s->first->copied, 1);
         gp_eventcount_wake(&v->changed);
     }
     return true;
@@ -227,15 +245,32 @@ void gp_states_reaped(const gp_actorrt *p)
         gp_eventcount_wake(&p->run->saver->changed);
 }
 
-/* A copy whose frames have all come to a good end. */
+/* The first of those of which there are copies, and whose frames have all come to a good end. */
 static gp_saving *due(struct gp_saver *v)
 {
     for (int i = 0; i < v->n; i++) {
-        uint64_t frames = atomic_load(&v->of[i].frames);
-        if (frames && atomic_load(&v->of[i].actor->seg->reaped) >= frames)
-            return &v->of[i];
+        gp_saving *g = &v->of[i];
+        bool is = g->first == g && atomic_load(&g->copied) == g->all;
+        for (int k = i; is && k < v->n; k++)
+            is = v->of[k].first != g || atomic_load(&v->of[k].actor->seg->reaped) >= atomic_load(&v->of[k].frames);
+        if (is)
+            return g;
     }
     return NULL;
+}
+
+static void write_copies(gp_run *run, gp_saving *g, gp_errs *errs)
+{
+    struct gp_saver *v = run->saver;
+    bool ok = true;
+    for (gp_saving *s = g; ok && s < v->of + v->n; s++)
+        ok = s->first != g
+            || (s->dev->backend->wait(s->dev, s->stream, GP_SYNC_BLOCK, errs) == 1
+                && write_file(s->ring->buffer, g->number, s->copy, errs));
+    atomic_store(&g->copied, 0);
+    pthread_mutex_lock(&v->lock);
+    g->taken = false;
+    pthread_mutex_unlock(&v->lock);
 }
 
 static bool is_due(void *arg)
@@ -253,12 +288,9 @@ static void *saver_main(void *arg)
         if (!(s = due(v)))
             return NULL;
         gp_errs errs = { .at = s->ring->buffer->save_at };
-        if (s->dev->backend->wait(s->dev, s->stream, GP_SYNC_BLOCK, &errs) == 1)
-            write_file(s->ring->buffer, gp_actor_number(s->actor, atomic_load(&s->frames)), s->copy, &errs);
+        write_copies(run, s, &errs);
         if (errs.n)
             gp_run_fail(run, &errs);
-        atomic_store(&s->frames, 0);
-        gp_eventcount_wake(&s->actor->changed);
     }
 }
 
@@ -296,6 +328,6 @@ void gp_states_free(gp_run *run)
         s->dev->backend->free(s->dev, GP_MEMORY_PINNED, s->copy, gp_bytes(&s->ring->buffer->type));
     }
     if (v)
-        gp_eventcount_fini(&v->changed);
+        gp_eventcount_fini(&v->changed), pthread_mutex_destroy(&v->lock);
     run->saver = NULL;
 }
