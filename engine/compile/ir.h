@@ -605,7 +605,7 @@ bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
  * again? */
 const char *gp_stage_needs(const gp_stage *);
 bool gp_stage_starts_anew(const gp_stage *);
-bool gp_resume_check(gp_graph *, gp_errs *);
+bool gp_resume_check(gp_arena *, gp_graph *, gp_errs *);
 uint64_t gp_resume_outside(gp_arena *, const gp_node *, const gp_env *, gp_errs *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);

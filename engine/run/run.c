@@ -424,9 +424,9 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     *level = atomic_load(&p->cancel);
     if (keep_paused(run, errs))
         return GP_PAUSED;
-    gp_stages_close(run);
     if (run->ready && !errs->failed && *level < 2 && gp_states_are_saved(run))
-        gp_states_save(run, errs);
+        gp_states_save(run, *level, errs);
+    gp_stages_close(run);
     gp_states_drop(run);
     if (!run->goes_on)                 /* else they are those of the paused run still */
         gp_files_kept(p, o, errs);

@@ -12,11 +12,13 @@
  *
  * With `resume` all states are of one frame, and the run goes on from that. So they are saved together, and not before all
  * sinks have what comes before: each first as FILE.next, then the note says so, then they get their names. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include "base/clock.h"
 #include "base/npy.h"
 #include "base/outfile.h"
 #include "base/thread.h"
@@ -58,6 +60,11 @@ struct gp_saver {
 
 /* ---- files ------------------------------------------------------------ */
 
+static bool failed(const gp_buffer *b, const char *path, const char *why, gp_errs *errs)
+{
+    return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, path, why);
+}
+
 /* Has no other run save to the file of a state. What `init` is was looked at before that, by the compiler: a file that has
  * come since then is what another run saved meanwhile. */
 static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
@@ -70,7 +77,7 @@ static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
     f->held.is_sole = true;
     f->next = run->saves, run->saves = f;
     if (!gp_outfile_open(&f->held, b->save, why))
-        return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
+        return failed(b, b->save, why, errs);
     return !b->missing || stat(b->missing, &st)
         || gp_fail(errs, GP_E_RUN, b->at, "'init' of the state '%s': '%s' is there by now, which was missing when the pipeline "
                    "was checked: run it once more", b->name, b->missing);
@@ -94,16 +101,66 @@ void gp_states_drop(gp_run *run)
     }
 }
 
-/* Replaces the file: `data` is the state behind so many frames, which the header says, too. */
-static bool write_file(const gp_buffer *b, uint64_t frames, void *data, gp_errs *errs)
+static const char *next_of(const gp_buffer *b, char path[PATH_MAX])
 {
-    char head[GP_NPY_HEADER_MAX], after[60], why[GP_WHY];
+    snprintf(path, PATH_MAX, "%s.next", b->save);
+    return path;
+}
+
+/* Replaces the file, or with `resume` FILE.next: `data` is the state behind so many frames, which the header says, too. */
+static bool write_file(const gp_run *run, const gp_buffer *b, uint64_t frames, void *data, gp_errs *errs)
+{
+    char head[GP_NPY_HEADER_MAX], after[60], why[GP_WHY], next[PATH_MAX];
+    const char *path = run->resume ? next_of(b, next) : b->save;
     gp_outfile f = { .durable = GP_DURABLE_FILE };
     snprintf(after, sizeof after, "after %llu frames", (unsigned long long)frames);
     struct iovec all[] = { { head, gp_npy_header_with(&b->type, after, head, sizeof head) }, { data, gp_bytes(&b->type) } };
-    bool ok = gp_outfile_open(&f, b->save, why) && gp_write_all(f.fd, all, 2, why) && gp_outfile_commit(&f, why);
+    bool ok = gp_outfile_open(&f, path, why) && gp_write_all(f.fd, all, 2, why) && gp_outfile_commit(&f, why);
     gp_outfile_drop(&f);
-    return ok || gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, b->save, why);
+    return ok || failed(b, path, why, errs);
+}
+
+static bool take_next(const gp_buffer *b, gp_errs *errs)
+{
+    char next[PATH_MAX];
+    int bad = rename(next_of(b, next), b->save) ? errno : gp_sync_folder(b->save);
+    return !bad || failed(b, b->save, gp_strerror(bad), errs);
+}
+
+/* Behind how many frames is the state in this file? UINT64_MAX: it does not say that. */
+static uint64_t frames_in(const char *path)
+{
+    char head[GP_NPY_HEADER_MAX + 1];
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(head, 1, GP_NPY_HEADER_MAX, f) : 0;
+    if (f)
+        fclose(f);
+    head[n] = 0;
+    unsigned long long frames;
+    const char *says = n > 10 ? strstr(head + 10, "# after ") : NULL;
+    return says && sscanf(says, "# after %llu frames", &frames) == 1 ? frames : UINT64_MAX;
+}
+
+/* The run goes on where all states were saved. */
+static bool load(gp_run *run, const gp_ringrt *r, gp_errs *errs)
+{
+    const gp_buffer *b = r->buffer;
+    char next[PATH_MAX];
+    uint64_t from = run->graph->from;
+    if (frames_in(next_of(b, next)) == from && !take_next(b, errs))
+        return false;
+    if (frames_in(b->save) != from)
+        return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' is not what it was behind %llu frames, where the "
+                       "run goes on: to begin from the first frame, remove '%s'", b->name, b->save, (unsigned long long)from,
+                       run->graph->resume);
+    gp_dev *dev = run->dev[run->plan->unified ? 0 : r->ring->place.index];
+    size_t bytes = gp_bytes(&b->type);
+    void *data = dev->backend->alloc(dev, GP_MEMORY_PINNED, bytes, errs);
+    gp_buffer in_file = { .name = b->name, .path = b->save, .type = b->type, .file = b->type.dtype, .at = b->save_at };
+    bool ok = data && gp_const_load(&in_file, data, errs) && gp_memory_copy(dev, gp_slot(r, 0), data, bytes, errs);
+    if (data)
+        dev->backend->free(dev, GP_MEMORY_PINNED, data, bytes);
+    return ok;
 }
 
 /* The segment whose stages use the state, and the order in which the frames of that go on. */
@@ -118,7 +175,7 @@ static gp_actorrt *actor_of(const gp_run *run, const gp_ringrt *r, int *order)
     return p;
 }
 
-static bool save(gp_run *run, const gp_ringrt *r, gp_errs *errs)
+static bool save(gp_run *run, const gp_ringrt *r, uint64_t *frames, gp_errs *errs)
 {
     const gp_buffer *b = r->buffer;
     size_t bytes = gp_bytes(&b->type);
@@ -130,17 +187,27 @@ static bool save(gp_run *run, const gp_ringrt *r, gp_errs *errs)
     pthread_mutex_lock(&run->pipeline->taps.lock);
     bool ok = gp_taps_fetch(run, r, 0, data, bytes, errs);
     pthread_mutex_unlock(&run->pipeline->taps.lock);
-    ok = ok && write_file(b, gp_actor_number(p, atomic_load(&p->seg->reaped)), data, errs);
+    *frames = gp_actor_number(p, atomic_load(&p->seg->reaped));
+    ok = ok && write_file(run, b, *frames, data, errs);
     free(data);
     return ok;
 }
 
-bool gp_states_save(gp_run *run, gp_errs *errs)
+/* With `resume` a run that was drained goes on with what was saved before, unless all sinks have all that the states have
+ * had. */
+bool gp_states_save(gp_run *run, bool drained, gp_errs *errs)
 {
-    bool ok = true;
+    bool ok = true, same = true;
+    uint64_t frames = UINT64_MAX, is = 0;
     for (int i = 0; i < run->plan->nrings; i++)
-        if (run->ring[i].buffer && run->ring[i].buffer->save)
-            ok &= save(run, &run->ring[i], errs);
+        if (run->ring[i].buffer && run->ring[i].buffer->save) {
+            ok &= save(run, &run->ring[i], &is, errs);
+            same &= frames == UINT64_MAX || frames == is;
+            frames = is;
+        }
+    bool named = ok && run->resume && frames != UINT64_MAX && ((same && gp_resume_states(run, frames)) || !drained);
+    for (int i = 0; named && i < run->graph->nbuffers; i++)
+        ok &= !run->graph->buffer[i].save || take_next(&run->graph->buffer[i], errs);
     return ok;
 }
 
@@ -162,8 +229,11 @@ void gp_states_count_streams(const gp_run *run, gp_device_use *use)
 bool gp_states_make(gp_run *run, gp_errs *errs)
 {
     int n = 0;
-    for (int i = 0; i < run->plan->nrings; i++)
+    for (int i = 0; i < run->plan->nrings; i++) {
         n += goes_on_saving(run, i);
+        if (run->resume && run->graph->from && run->ring[i].buffer && run->ring[i].buffer->save && !load(run, &run->ring[i], errs))
+            return false;
+    }
     if (!n)
         return true;
     struct gp_saver *v = run->saver = GP_NEW_LINES(&run->arena, struct gp_saver, 1);
@@ -259,6 +329,26 @@ static gp_saving *due(struct gp_saver *v)
     return NULL;
 }
 
+static bool has_stopped(void *arg)
+{
+    return atomic_load(&((struct gp_saver *)arg)->stop);
+}
+
+/* With `resume`: waits until all sinks have so many frames, or will not have them any more. */
+static bool noted(gp_run *run, uint64_t frames)
+{
+    enum { LOOK_NS = 20000000 };
+    struct gp_saver *v = run->saver;
+    bool ok = false;
+    for (bool last = false; !ok && !last;) {
+        last = has_stopped(v);
+        ok = gp_resume_states(run, frames);
+        if (!ok && !last)
+            gp_eventcount_wait_until(&v->changed, has_stopped, v, 0, gp_now_ns() + LOOK_NS);
+    }
+    return ok;
+}
+
 static void write_copies(gp_run *run, gp_saving *g, gp_errs *errs)
 {
     struct gp_saver *v = run->saver;
@@ -266,7 +356,10 @@ static void write_copies(gp_run *run, gp_saving *g, gp_errs *errs)
     for (gp_saving *s = g; ok && s < v->of + v->n; s++)
         ok = s->first != g
             || (s->dev->backend->wait(s->dev, s->stream, GP_SYNC_BLOCK, errs) == 1
-                && write_file(s->ring->buffer, g->number, s->copy, errs));
+                && write_file(run, s->ring->buffer, g->number, s->copy, errs));
+    ok = ok && run->resume && noted(run, g->number);
+    for (gp_saving *s = g; ok && s < v->of + v->n; s++)
+        ok = s->first != g || take_next(s->ring->buffer, errs);
     atomic_store(&g->copied, 0);
     pthread_mutex_lock(&v->lock);
     g->taken = false;
