@@ -30,6 +30,7 @@
 typedef struct gp_state_file gp_state_file;
 struct gp_state_file {
     gp_state_file *next;
+    const gp_buffer *of;
     gp_outfile held;
 };
 
@@ -74,7 +75,7 @@ static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
     gp_state_file *f = calloc(1, sizeof *f);
     if (!f)
         return gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
-    f->held.is_sole = true;
+    f->of = b, f->held.is_sole = true;
     f->next = run->saves, run->saves = f;
     if (!gp_outfile_open(&f->held, b->save, why))
         return failed(b, b->save, why, errs);
@@ -101,17 +102,25 @@ void gp_states_drop(gp_run *run)
     }
 }
 
-static const char *next_of(const gp_buffer *b, char path[PATH_MAX])
+/* Where it is, if a link is followed. */
+static const char *file_of(const gp_run *run, const gp_buffer *b)
 {
-    snprintf(path, PATH_MAX, "%s.next", b->save);
-    return path;
+    const gp_state_file *f = run->saves;
+    while (f && f->of != b)
+        f = f->next;
+    return f ? f->held.path : b->save;
+}
+
+static const char *next_of(const gp_run *run, const gp_buffer *b, char path[PATH_MAX])
+{
+    return snprintf(path, PATH_MAX, "%s.next", file_of(run, b)) < PATH_MAX ? path : "";
 }
 
 /* Replaces the file, or with `resume` FILE.next: `data` is the state behind so many frames, which the header says, too. */
 static bool write_file(const gp_run *run, const gp_buffer *b, uint64_t frames, void *data, gp_errs *errs)
 {
     char head[GP_NPY_HEADER_MAX], after[60], why[GP_WHY], next[PATH_MAX];
-    const char *path = run->resume ? next_of(b, next) : b->save;
+    const char *path = run->resume ? next_of(run, b, next) : b->save;
     gp_outfile f = { .durable = GP_DURABLE_FILE };
     snprintf(after, sizeof after, "after %llu frames", (unsigned long long)frames);
     struct iovec all[] = { { head, gp_npy_header_with(&b->type, after, head, sizeof head) }, { data, gp_bytes(&b->type) } };
@@ -120,10 +129,10 @@ static bool write_file(const gp_run *run, const gp_buffer *b, uint64_t frames, v
     return ok || failed(b, path, why, errs);
 }
 
-static bool take_next(const gp_buffer *b, gp_errs *errs)
+static bool take_next(const gp_run *run, const gp_buffer *b, gp_errs *errs)
 {
     char next[PATH_MAX];
-    int bad = rename(next_of(b, next), b->save) ? errno : gp_sync_folder(b->save);
+    int bad = rename(next_of(run, b, next), file_of(run, b)) ? errno : gp_sync_folder(file_of(run, b));
     return !bad || failed(b, b->save, gp_strerror(bad), errs);
 }
 
@@ -147,7 +156,7 @@ static bool load(gp_run *run, const gp_ringrt *r, gp_errs *errs)
     const gp_buffer *b = r->buffer;
     char next[PATH_MAX];
     uint64_t from = run->graph->from;
-    if (frames_in(next_of(b, next)) == from && !take_next(b, errs))
+    if (frames_in(next_of(run, b, next)) == from && !take_next(run, b, errs))
         return false;
     if (frames_in(b->save) != from)
         return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' is not what it was behind %llu frames, where the "
@@ -207,7 +216,7 @@ bool gp_states_save(gp_run *run, bool drained, gp_errs *errs)
         }
     bool named = ok && run->resume && frames != UINT64_MAX && ((same && gp_resume_states(run, frames)) || !drained);
     for (int i = 0; named && i < run->graph->nbuffers; i++)
-        ok &= !run->graph->buffer[i].save || take_next(&run->graph->buffer[i], errs);
+        ok &= !run->graph->buffer[i].save || take_next(run, &run->graph->buffer[i], errs);
     return ok;
 }
 
@@ -359,7 +368,7 @@ static void write_copies(gp_run *run, gp_saving *g, gp_errs *errs)
                 && write_file(run, s->ring->buffer, g->number, s->copy, errs));
     ok = ok && run->resume && noted(run, g->number);
     for (gp_saving *s = g; ok && s < v->of + v->n; s++)
-        ok = s->first != g || take_next(s->ring->buffer, errs);
+        ok = s->first != g || take_next(run, s->ring->buffer, errs);
     atomic_store(&g->copied, 0);
     pthread_mutex_lock(&v->lock);
     g->taken = false;
