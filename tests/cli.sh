@@ -204,8 +204,8 @@ helps() {
 }
 keys() { sed -n "/ $1\[\] = /,/^}/s/.*KEY(\"\([a-z_]*\)\".*/\1/p" engine/compile/keys.c; }
 [ "$(keys gp_top_keys | wc -l)" -ge 16 ] && ok || bad 'the keys of a file are not found'
-helps yaml $(keys gp_top_keys) $(keys gp_stage_keys) $(keys gp_buffer_keys | grep -vx 'carry\|init\|state\|save')
-helps frames carry init state save
+helps yaml $(keys gp_top_keys) $(keys gp_stage_keys) $(keys gp_buffer_keys | grep -vx 'carry\|init\|state\|save\|save_every')
+helps frames carry init state save save_every
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
 helps kernel source code args block grid
 helps plugins GPIPE_PLUGINS --plugin

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ends.py GPIPE - how a run ends: signals, pipes whose reader goes, what a dead one left behind. Waits for what is to
 happen, never for how long it takes. Prints a total; exit 1 after a failure."""
-import json, os, pty, re, resource, signal, socket, subprocess, time, kit
+import json, os, pty, re, resource, signal, socket, struct, subprocess, time, kit
 from kit import check, env, gpipe, path, put, tmp, total, until
 
 for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):
@@ -337,6 +337,38 @@ check("... and then another may", until(lambda: frames("others") > 2))
 p.send_signal(signal.SIGTERM)
 err, rc = end(p, "another that saves a state")
 check("... which saves it", rc == 143 and os.listdir(path("kept")) == ["s.npy"], (rc, err, os.listdir(path("kept"))))
+
+# == ... and save while they go on ================================================
+often = put("often.yaml", '''buffers: {a: {dtype: f32, shape: [3000]}, b: {like: a}, s: {state: true, like: a, save: often/s.npy, save_every: 5}}
+stages:
+  - {use: generate, out: a, rate: 500}
+  - {use: expr, in: [a, s], out: s, expr: s + 1}
+  - {use: expr, in: [a, s], out: b, expr: a + s}
+  - {use: discard}
+''')
+
+
+def saved():
+    """After how many frames the state is; 0: it is not there; -1: it is not whole."""
+    if not os.path.exists(path("often/s.npy")):
+        return 0
+    with open(path("often/s.npy"), "rb") as f:
+        text = f.read()
+    frames, data = int(re.search(rb"# after (\d+) frames", text)[1]), text[-12000:]
+    return frames if struct.unpack("<3000f", data) == (frames,) * 3000 else -1
+
+
+p = spawn("run", "--device", "cpu", often)
+check("a state is saved while the run goes on", until(lambda: not 0 <= saved() < 10) and saved() > 0)
+p.kill()
+p.communicate()
+killed = saved()
+check("... and is there when the run was killed", killed >= 10 and killed % 5 == 0, killed)
+p = spawn("run", "--device", "cpu", "--set", "buffers.s.init=often/s.npy", often, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
+err, rc = end(p, "a state on a full disk")
+check("a state that cannot be saved is an error", rc == 1 and "often.yaml:1:" in err and "'save' of the state 's'" in err
+      and "File too large" in err, (rc, err))
+check("... and what was there stays", saved() == killed and os.listdir(path("often")) == ["s.npy"], os.listdir(path("often")))
 
 # == a full disk ================================================================
 file = put("file.yaml", "buffers: {a: {dtype: u8, shape: [64, 64]}}\nstages:\n"

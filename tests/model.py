@@ -354,8 +354,9 @@ class Maker:
         uses.insert(r.randint(0, len(uses)), "read")
         if "add" not in uses:
             uses.append("add")
+        save = r.choice(["", f", save: out/{at}.npy", f", save: out/{at}.npy, save_every: {r.randint(1, 9)}"])
         self.buffers.append(f"{at}: {{state: true, dtype: f64, shape: {list(s.shape)}, init: {init}, "
-                            f"on_hole: {'splice' if splice else 'reset'}}}")
+                            f"on_hole: {'splice' if splice else 'reset'}{save}}}")
         value, made = np.full(s.shape, float(init)), [[] for u in uses if u == "read"]
         for f in s.frames:
             if f is None and not splice:
@@ -366,6 +367,8 @@ class Maker:
                     next(reads).append(None if f is None else (f[0], f[1] - value, f[2]))
                 elif f is not None:
                     value = value + f[1] if use == "add" else np.floor(value / 2)
+        if save:
+            self.expected[f"{at}.npy"] = value
         reads = iter(made)
         for i, use in enumerate(uses):
             if use == "read":

@@ -18,6 +18,7 @@ static void make_files(void)
     mkdir(io_at("n"), 0777);
     for (int i = 0; i < 200; i++)
         io_count_npy(format("n/%d.npy", i), U8(3, 6), i);
+    pipe_text(io_dir, "same.lua", "stateless = true\nfunction process(f, x, y)\n  y:copy(x)\nend\n");
     pipe_text(io_dir, "lose.lua", "stateless = true\nfunction process(f, x, y)\n"
               "  if f.index % 7 == 3 or f.index % 50 > 40 then return 'drop' end\n  y:copy(x)\nend\n");
 }
@@ -44,6 +45,16 @@ static const struct { const char *yaml; } killed[] = {
       "  - {use: read, path: 'n/*.npy', workers: 2, rate: 130, out: x}\n"
       "  - {name: a, use: write, path: '@/%n.npy'}\n  - {name: b, use: write, in: x, path: '@/b%02d.npz', rotate_frames: 9}\n"
       "  - {name: c, use: write, in: x, path: @/c.y4m, frame_rate: 25, live: true, subsampling: mono}\n" },
+    /* Two states in two segments; some frames are holes, behind which one is what it was at first. */
+    { "depth: 4\nbuffers: {x: {dtype: u8, shape: [1, 6]}, y: {dtype: i32, shape: [1, 6]}, w: {dtype: i32, shape: [1, 6]},\n"
+      "  s: {state: true, like: y, init: 3, on_hole: splice, save: @-s.npy, save_every: 7},\n"
+      "  t: {state: true, like: y, init: 5, save: @-t.npy, save_every: 7}}\nstages:\n"
+      "  - {use: read, path: in.npy, rate: 400, out: x}\n  - {use: lua, script: lose.lua, out: z}\n"
+      "  - {use: expr, in: {x: z, s: s}, out: s, expr: (s * 3 + x + frame.index) % 1009}\n  - {use: expr, in: {x: z, s: s}, out: y, expr: s + x}\n"
+      "  - {use: lua, script: same.lua, in: y, out: w}\n  - {use: expr, in: {x: w, t: t}, out: t, expr: (t * 5 + x) % 1013}\n"
+      "  - {use: expr, in: {x: w, t: t}, out: v, expr: t + x}\n"
+      "  - {name: a, use: write, in: y, path: '@/a%03d.npy', rotate_frames: 17}\n"
+      "  - {name: b, use: write, in: v, path: @/b.npy, live: true}\n  - {use: discard, in: v}\n" },
 };
 
 static const char *folder(const char *yaml, const char *to)

@@ -217,7 +217,7 @@ bool gp_npy_parse_any(const char *head, size_t n, gp_type *type, size_t *data_of
     blank(&s);
     if (seen != (DESCR | ORDER | SHAPE))
         return bad(&s, "'descr', 'fortran_order' or 'shape' is missing");
-    if (s.p != s.end)
+    if (s.p != s.end && *s.p != '#')
         return bad(&s, "there is something after the dict");
     if (!check_size(&t, err))
         return false;
@@ -245,9 +245,10 @@ static size_t dict(const gp_type *type, int64_t rows, char *buf, size_t cap)
     return (size_t)n;
 }
 
-size_t gp_npy_header(const gp_type *type, char *buf, size_t cap)
+size_t gp_npy_header_with(const gp_type *type, const char *comment, char *buf, size_t cap)
 {
-    size_t text = dict(type, INT64_MAX, NULL, 0) + 1;      /* and a newline */
+    size_t more = strlen(comment) + 3 * !!*comment;
+    size_t text = dict(type, INT64_MAX, NULL, 0) + more + 1;       /* and a newline */
     size_t total = (10 + text + 63) / 64 * 64;
     if (total > cap)
         return 0;
@@ -259,8 +260,15 @@ size_t gp_npy_header(const gp_type *type, char *buf, size_t cap)
     buf[9] = (char)((total - 10) >> 8);
     size_t n = dict(type, type->dim[0], buf + 10, total - 10);
     memset(buf + 10 + n, ' ', total - 10 - n);
+    if (more)
+        memcpy(buf + 10 + n + 1, "# ", 2), memcpy(buf + 10 + n + 3, comment, more - 3);
     buf[total - 1] = '\n';
     return total;
+}
+
+size_t gp_npy_header(const gp_type *type, char *buf, size_t cap)
+{
+    return gp_npy_header_with(type, "", buf, cap);
 }
 
 char *gp_numpy_name(gp_dtype t, char to[GP_NUMPY_NAME])

@@ -24,6 +24,8 @@ bool gp_npy_parse_any(const char *head, size_t n, gp_type *type, size_t *data_of
  * depend on dim[0], so that it can be written again in place when the number of
  * rows is known. Returns the length, or 0 when `cap` is too small. */
 size_t gp_npy_header(const gp_type *type, char *buf, size_t cap);
+/* The same with a comment, of one line, that readers leave out, as the header is a text of Python's. */
+size_t gp_npy_header_with(const gp_type *type, const char *comment, char *buf, size_t cap);
 
 /* The type that NumPy calls so: as str(a.dtype) does, "float32", or as a header, "<f4". GP_NO_DTYPE: gpipe has none of
  * that name, which "u8" is, too, as it is another type in NumPy. Whether its elements are big-endian is in *big. */

@@ -131,7 +131,7 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
         return;
     }
     for (int i = 0; i < map->n && !gp_node_get(map, "carry") && !gp_node_get(map, "state"); i++)
-        if (gp_word_index(map->key[i]->text, "init|missing|on_hole|save") >= 0)
+        if (gp_word_index(map->key[i]->text, "init|missing|on_hole|save|save_every") >= 0)
             AT(r, map->key[i]->at, "'%s' has no effect: buffer '%s' carries nothing; add carry: BUFFER, or state: true", map->key[i]->text,
                b->b.name);
     if ((n = gp_node_get(map, "memory"))) {

@@ -87,7 +87,7 @@ void gp_carry_read_init(gp_resolving *r, int buffer)
         gp_num instead;
         broken = !gp_read_num(&r->read, missing, &instead);
         if (!broken && gp_probe_get(r->probe, path, false)->file.error == ENOENT)
-            path = NULL, first = instead, init = missing;
+            r->buffer[buffer].b.missing = path, path = NULL, first = instead, init = missing;
     }
     r->buffer[buffer].init = -1;
     if (r->buffer[buffer].b.state && !path && !broken && first.is_int && !first.i)     /* zeros need no memory */
@@ -102,10 +102,10 @@ void gp_carry_read_init(gp_resolving *r, int buffer)
 
 void gp_carry_read(gp_resolving *r, int buffer)
 {
-    static const char *const none[] = { "like", "const", "save" };
+    static const char *const none[] = { "like", "const", "save", "save_every" };
     const gp_node *map = r->buffer[buffer].node, *carry = gp_node_get(map, "carry");
     const char *u = r->buffer[buffer].b.name;
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (gp_node_get(map, none[i]))
             AT(r, gp_node_get(map, none[i])->at, "'%s' has no effect: buffer '%s' carries another, and has its type",
                none[i], u);

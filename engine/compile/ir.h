@@ -181,6 +181,8 @@ typedef struct gp_buffer {
     const char *state;         /* of the state of that name (state.c): that itself, or what a stage changed it to, all in one
                                   place in memory; NULL: of none */
     const char *save; gp_loc save_at;  /* of a state: the .npy file that has it once the run has ended; NULL: none */
+    int64_t save_every;        /* ... and after each so many frames; 0: only then */
+    const char *missing;       /* ... the file of its 'init', in place of which a number stands, as it was not there; or NULL */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
@@ -610,7 +612,7 @@ bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
  * again? */
 const char *gp_stage_needs(const gp_stage *);
 bool gp_stage_starts_anew(const gp_stage *);
-bool gp_resume_check(gp_graph *, gp_errs *);
+bool gp_resume_check(gp_arena *, gp_graph *, gp_errs *);
 uint64_t gp_resume_outside(gp_arena *, const gp_node *, const gp_env *, gp_errs *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);

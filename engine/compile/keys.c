@@ -114,6 +114,7 @@ const gp_opt gp_buffer_keys[] = {
     { KEY("init", TEXT), .help = "frame 0 of what is carried, or a state before it: a number, or a .npy file" },
     { KEY("missing", TEXT), .help = "a number in place of the file of 'init' where that is not there yet" },
     { KEY("save", TEXT), .help = "of a state: the .npy file that has it once the run has ended, to begin with ('init')" },
+    { KEY("save_every", INT), .min = 1, .max = 1e12, .help = "of a state: it is saved behind each so many frames, too" },
     { KEY("on_hole", ENUM), .choices = "reset|splice", .help = "after a missing frame: 'init' again, or the last one" },
     { 0 }
 };

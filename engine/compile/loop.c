@@ -414,7 +414,7 @@ static int64_t fuse_body(gp_resolving *r, gp_shape *s)
 /* What is declared of the body's buffers: their types, no more. */
 static bool check_buffers(gp_resolving *r, const gp_node *buffers)
 {
-    static const char *const keys[] = { "depth", "const", "carry", "state", "init", "missing", "save", "on_hole" };
+    static const char *const keys[] = { "depth", "const", "carry", "state", "init", "missing", "save", "save_every", "on_hole" };
     bool ok = true;
     for (int i = 0; buffers && buffers->kind == GP_MAP && i < buffers->n; i++) {
         const gp_node *b = buffers->item[i];

@@ -1,6 +1,7 @@
 /* resume.c - may a run go on where another was broken off ('resume')? Then all frames are made anew from that number on,
  * as those of one rank of several are: what makes a frame needs its number alone, and a sink notes what it has. */
 #include <string.h>
+#include "base/path.h"
 #include "base/table.h"
 #include "compile/ir.h"
 
@@ -23,13 +24,38 @@ static bool check_stage(const gp_stage *st, gp_errs *errs)
                              "go on behind them, as 'resume' says", st->name);
 }
 
-bool gp_resume_check(gp_graph *g, gp_errs *errs)
+static bool is_file(gp_arena *a, const char *path, const char *other)
 {
+    return path && other && !strcmp(gp_path_plain(gp_alloc(a, strlen(path) + 1), path),
+                                    gp_path_plain(gp_alloc(a, strlen(other) + 1), other));
+}
+
+/* A run goes on with what was saved of all states behind one frame. After a hole a state may be what it was at first, which
+ * the file is not any more then. */
+static bool check_state(gp_arena *a, const gp_graph *g, const gp_stage *st, const gp_buffer **first, gp_errs *errs)
+{
+    const gp_buffer *b = &g->buffer[st->out[0]];
+    *first = *first ? *first : b;
+    if (!b->save_every)
+        return gp_fail(errs, GP_E_SPEC, b->at, "the state '%s' is not saved while the run goes on, so that no other can go on "
+                       "with it, as 'resume' says: add save: FILE.npy, and save_every", b->name);
+    if (b->save_every != (*first)->save_every)
+        return gp_fail(errs, GP_E_SPEC, b->save_at, "the states '%s' and '%s' are not saved behind the same frames, so that a run "
+                       "cannot go on with both, as 'resume' says: let 'save_every' be one number", (*first)->name, b->name);
+    return !is_file(a, b->save, st->in[1] < 0 ? b->missing : g->buffer[st->in[1]].path)
+        || gp_fail(errs, GP_E_SPEC, b->save_at, "'save' of the state '%s' would replace its 'init', which a run that goes on "
+                   "needs, as 'resume' says: give it another name", b->name);
+}
+
+bool gp_resume_check(gp_arena *a, gp_graph *g, gp_errs *errs)
+{
+    const gp_buffer *first = NULL;
     bool ok = g->ranks == 1 || gp_fail(errs, GP_E_SPEC, g->resume_at, "'resume' is for a run of one process, and this has %d "
                                        "ranks", g->ranks);
     for (int i = 0; i < g->nstages; i++) {
         gp_stage *st = &g->stage[i];
-        ok &= st->nin ? check_stage(st, errs) : check_source(st, errs);
+        ok &= !st->nin                             ? check_source(st, errs)
+            : gp_is_carry(st) && st->states          ? check_state(a, g, st, &first, errs) : check_stage(st, errs);
         st->shared = true;
     }
     return ok;

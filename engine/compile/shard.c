@@ -165,7 +165,7 @@ bool gp_shard(gp_arena *a, gp_graph *g, gp_errs *errs)
         if (g->stage[i].kind->collective)
             ok &= check_rounds(g, &g->stage[i], errs);
     if (ok && g->resume)
-        return gp_resume_check(g, errs);
+        return gp_resume_check(a, g, errs);
     if (g->ranks == 1)
         return ok;
     for (int i = 0; i < g->nstages; i++)

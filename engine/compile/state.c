@@ -26,7 +26,12 @@ void gp_state_read(gp_resolving *r, int buffer)
                "memory", none[i], name);
     if (b->b.varies)
         AT(r, gp_node_at(b->node, "shape", b->b.at), "the state '%s' has one shape: write it without '<='", name);
-    const gp_node *file = gp_node_get(b->node, "save");
+    const gp_node *file = gp_node_get(b->node, "save"), *every = gp_node_get(b->node, "save_every");
+    r->read.key = "save_every";
+    if (every && !file)
+        AT(r, every->at, "'save_every' has no effect: the state '%s' has no file; add save: FILE.npy", name);
+    else if (every)
+        b->broken |= !gp_read_int(&r->read, every, 1, (int64_t)gp_key_find(gp_buffer_keys, "save_every")->max, &b->b.save_every);
     r->read.key = "save";
     if (file && r->graph->ranks > 1 && !strstr(file->text, "${rank}"))
         AT(r, file->at, "'save' of the state '%s' is one file for all %d ranks: put ${rank} into its name", name, r->graph->ranks);

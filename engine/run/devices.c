@@ -45,6 +45,7 @@ static void count_streams(const gp_run *run, gp_device_use *use)
     }
     for (int d = 0; d < run->ndevs && !plan->unified; d++)
         run->tap_stream[d] = use[d].streams++;
+    gp_states_count_streams(run, use);
 }
 
 static void mark(bool *used, gp_place place)
@@ -100,7 +101,7 @@ static bool open_used(gp_run *run, gp_errs *errs)
         slots = s->depth > slots ? s->depth : slots;
         use[s->place.index].orders += orders_of(run, s);
     }
-    run->tap_stream = GP_NEW(&run->arena, int, run->ndevs);
+    run->tap_stream = GP_NEW(&run->arena, int, run->ndevs), run->save_stream = GP_NEW(&run->arena, int, plan->nrings);
     count_streams(run, use);
     for (int d = 0; d < run->ndevs; d++)
         use[d].priority = GP_NEW(&run->arena, gp_priority, use[d].streams + 1), use[d].streams = 0;

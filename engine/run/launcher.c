@@ -48,6 +48,12 @@ static bool may_flush(void *actor)
     return room || !wanted || atomic_load(&p->run->level) >= 2;
 }
 
+/* Frames of the longest launch that may begin with frame f. */
+static int longest(const gp_actorrt *p, uint64_t f)
+{
+    return gp_states_most(p, f, p->segment->batch);
+}
+
 typedef struct gp_asking { gp_actorrt *p; gp_look look; int n; } gp_asking;
 
 static bool may_launch(void *arg)
@@ -56,7 +62,7 @@ static bool may_launch(void *arg)
     gp_actorrt *p = a->p;
     uint64_t next = atomic_load(&p->next);
     int room = p->segment->depth - (int)(next - atomic_load(&p->seg->reaped));
-    int most = p->run->options.isolate ? 1 : p->segment->batch;
+    int most = p->run->options.isolate ? 1 : longest(p, next);
     int first = atomic_load(&p->seg->first);
     a->look = first == GP_FIRST_FAILED ? GP_LOOK_OVER
             : gp_actor_look(p, next, room < most ? room : most, &a->n);
@@ -120,7 +126,7 @@ static void fill(gp_threadrt *t, gp_asking *a)
 {
     gp_actorrt *p = t->actor;
     uint64_t f = atomic_load(&p->next);
-    int most = p->segment->batch;
+    int most = longest(p, f);
     gp_filling w = { a, p->regroup ? most : gp_timely_row(p->segment->depth, f, most) };
     if (atomic_load(&p->seg->first) || carries(p) || p->run->options.isolate || is_filled(&w))
         return;
@@ -149,7 +155,7 @@ static int choose(gp_threadrt *t, gp_asking *a)
         gp_timely_ready w = { .now_ns = gp_now_ns(), .n = alike_n,
                               .able = gp_timely_size(gp_timely_row(p->segment->depth, f, alike_n)) };
         bool grows = shares && alike_n == a->n && !none_can_come(p, f, a->n);
-        w.most = grows ? gp_timely_size(gp_timely_row(p->segment->depth, f, p->segment->batch)) : w.able;
+        w.most = grows ? gp_timely_size(gp_timely_row(p->segment->depth, f, longest(p, f))) : w.able;
         p->seg->latency->due_ns = c.until_ns && c.until_ns < w.now_ns ? c.until_ns : w.now_ns;
         c = gp_latency_choose(p, f, &w);
         goes_on = c.until_ns > w.now_ns;
@@ -351,6 +357,10 @@ void *gp_segment_launcher(void *thread)
             gp_segment_fail_frame(t, f);
         else if (r == DEVICE_LOST)
             gp_segment_fault(t, f + (uint64_t)n);
+        if (r == LAUNCHED && !gp_states_launched(t)) {
+            gp_segment_fault(t, f + (uint64_t)n);
+            break;
+        }
         if (r != LAUNCHED)
             break;
         gp_room_launched(p);

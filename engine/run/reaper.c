@@ -131,6 +131,7 @@ void *gp_segment_reaper(void *thread)
             gp_segment_fail_frame(t, fl.first + (uint64_t)fl.n);
             atomic_store(&s->first, GP_FIRST_FAILED);  /* nothing more is launched */
         }
+        gp_states_reaped(p);
         gp_eventcount_wake(&p->changed);
     }
     gp_segment_stop_resident(p);

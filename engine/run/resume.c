@@ -30,11 +30,12 @@ typedef struct gp_resume {
     gp_saved *saved;           /* of each stage, as the file said; NULL: there was none */
     gp_outfile file;
     uint64_t id;
+    uint64_t states;           /* behind how many frames its states are saved; 0: they begin anew */
     pthread_t thread;
     bool started, stop;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock, noting;
     pthread_cond_t wake;
-    char *next;                /* room for what it is to say */
+    char *next;                /* room for what it is to say; with `noting`, as what follows: */
     char last[];               /* what the file says, room() bytes */
 } gp_resume;
 
@@ -129,7 +130,15 @@ static bool fits(const gp_resume *r)
     return true;
 }
 
-/* A line for each sink. */
+static bool has_states(const gp_graph *g)
+{
+    bool has = false;
+    for (int i = 0; i < g->nbuffers; i++)
+        has |= g->buffer[i].save_every > 0;
+    return has;
+}
+
+/* A line for the states, if there are any, and one for each sink. */
 static bool parse(gp_resume *r, char *text)
 {
     const gp_graph *g = r->run->graph;
@@ -138,6 +147,8 @@ static bool parse(gp_resume *r, char *text)
     int at = -1, sinks = 0, n;
     if (!line || strncmp(line, head, strlen(head)) != 0 || sscanf(line + strlen(head), "%" SCNx64 "%n", &id, &at) != 1
         || line[strlen(head) + (size_t)at] || id != r->id)
+        return false;
+    if (has_states(g) && (!(line = strtok_r(NULL, "\n", &text)) || sscanf(line, "states %" SCNu64, &r->states) != 1))
         return false;
     while ((line = strtok_r(NULL, "\n", &text))) {
         gp_saved s;
@@ -154,8 +165,8 @@ static bool parse(gp_resume *r, char *text)
     }
     for (int i = 0; i < g->nstages; i++)
         sinks -= !g->stage[i].nout;
-    ((gp_graph *)g)->from = least;
-    return !sinks;
+    ((gp_graph *)g)->from = has_states(g) ? r->states : least;
+    return !sinks && g->from <= least;
 }
 
 static bool read_file(gp_resume *r, gp_errs *errs)
@@ -184,11 +195,14 @@ static bool read_file(gp_resume *r, gp_errs *errs)
 
 /* ---- notes ------------------------------------------------------------ */
 
-/* False: nothing new, or the run gives up frames by now, so that who has had them has not written them. */
+/* False: nothing new; or the run gives up frames by now, so that who has had them has not written them; or not all sinks
+ * have what the states are saved behind. */
 static bool collect(gp_resume *r, char *text)
 {
     gp_run *run = r->run;
+    bool has = true;
     size_t n = (size_t)sprintf(text, "%s %016" PRIx64 "\n", head, r->id);
+    n += has_states(run->graph) ? (size_t)sprintf(text + n, "states %" PRIu64 "\n", r->states) : 0;
     for (int i = 0; i < run->plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
         if (p->kind != GP_ACTOR_HOST || p->nout || !p->stage || p->stage->nout)
@@ -199,10 +213,11 @@ static bool collect(gp_resume *r, char *text)
             s.next = r->saved[k].next;
         if (p->stage->kind->save)
             p->stage->kind->save(run->state[k], &s);
+        has &= s.next >= r->states;
         n += (size_t)sprintf(text + n, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", s.next, s.own[0], s.own[1],
                              s.own[2], p->stage->name);
     }
-    return atomic_load(&run->level) < 2 && strcmp(text, r->last) != 0;
+    return has && atomic_load(&run->level) < 2 && strcmp(text, r->last) != 0;
 }
 
 static bool put(gp_resume *r, const char *text, char why[GP_WHY])
@@ -214,27 +229,47 @@ static bool put(gp_resume *r, const char *text, char why[GP_WHY])
     return ok;
 }
 
-static void note(gp_resume *r, char *text)
+/* With the lock; false: it has not. */
+static bool note_all(gp_resume *r)
 {
-    char why[GP_WHY];
+    char why[GP_WHY], *text = r->next;
     gp_errs errs = { .n = 0 };
     if (!collect(r, text))
-        return;
+        return false;
     gp_filetable_sync(r->run->pipeline->files, &errs);
     if (!errs.failed && !put(r, text, why))
         failed(r->run, &errs, why);
     if (errs.failed)
         gp_run_fail(r->run, &errs);
     strcpy(r->last, text);
+    return !errs.failed;
+}
+
+static void note(gp_resume *r)
+{
+    pthread_mutex_lock(&r->noting);
+    note_all(r);
+    pthread_mutex_unlock(&r->noting);
+}
+
+bool gp_resume_states(gp_run *run, uint64_t frames)
+{
+    gp_resume *r = run->resume;
+    pthread_mutex_lock(&r->noting);
+    uint64_t was = r->states;
+    r->states = frames;
+    bool ok = was == frames || note_all(r);
+    r->states = ok ? frames : was;
+    pthread_mutex_unlock(&r->noting);
+    return ok;
 }
 
 static void *resume_main(void *arg)
 {
     gp_resume *r = arg;
-    char *text = r->next;
     for (bool stop = false; !stop;) {
         int64_t began = gp_now_ns();
-        note(r, text);
+        note(r);
         int64_t wait = (gp_now_ns() - began) * SHARE, least = LEAST_MS * 1000000LL, most = MOST_MS * 1000000LL;
         wait = wait < least ? least : wait > most ? most : wait;
         struct timespec till = gp_moment(gp_now_ns() + wait);
@@ -244,7 +279,7 @@ static void *resume_main(void *arg)
         stop = r->stop;
         pthread_mutex_unlock(&r->lock);
         if (stop)
-            note(r, text);
+            note(r);
     }
     return NULL;
 }
@@ -260,7 +295,7 @@ bool gp_resume_open(gp_run *run, gp_errs *errs)
     gp_resume *r = run->resume = calloc(1, sizeof *r + 2 * room(g));
     if (!r)
         return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
-    pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->lock, NULL), pthread_mutex_init(&r->noting, NULL);
     gp_cond_init(&r->wake);
     ((gp_graph *)g)->from = 0;
     r->run = run, r->id = identify(g), r->next = r->last + room(g);
@@ -284,7 +319,7 @@ void gp_resume_start(gp_run *run)
     gp_errs errs = { .n = 0 };
     gp_resume *r = run->resume;
     if (r)
-        note(r, r->next);
+        note(r);
     int e = r ? gp_thread_start(&r->thread, resume_main, r) : 0;
     if (e)
         gp_fail(&errs, GP_E_RESOURCE, run->graph->resume_at, "cannot start a thread: %s", gp_strerror(e));
@@ -319,7 +354,7 @@ void gp_resume_free(gp_run *run)
     if (!r)
         return;
     gp_resume_stop(run);
-    pthread_mutex_destroy(&r->lock);
+    pthread_mutex_destroy(&r->lock), pthread_mutex_destroy(&r->noting);
     pthread_cond_destroy(&r->wake);
     free(r->saved);
     free(r);

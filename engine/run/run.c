@@ -143,7 +143,7 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
     find_kept(run, run->from);
     if (!run->files && !(run->files = gp_pipeline_files(run->pipeline)))
         longjmp(*run->arena.oom, 1);
-    if (!gp_devices_open(run, errs) || !gp_memory_take(run, errs)
+    if (!gp_states_hold(run, errs) || !gp_devices_open(run, errs) || !gp_memory_take(run, errs)
         || !gp_prologue_run(run, errs))
         return false;
     gp_rings_make(run);
@@ -152,9 +152,8 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
         gp_finite_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
-    return (run->from || !gp_states_are_saved(run) || gp_states_hold(run, errs)) && gp_accounts_make(run)
-        && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
-        && gp_actors_init(run, errs);
+    return gp_accounts_make(run) && gp_resume_open(run, errs) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
+        && gp_actors_init(run, errs) && gp_states_make(run, errs);
 }
 
 /* Those that there were end. False: there are none. */
@@ -209,6 +208,7 @@ void gp_run_destroy(gp_run *run)
     }
     for (int i = 0; i < run->naccounts; i++)
         gp_account_fini(&run->account[i]);
+    gp_states_free(run);
     gp_memory_give(run);
     for (int d = 0; run->dev && d < run->ndevs; d++)
         if (run->dev[d])
@@ -385,6 +385,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
             gp_cancel(p, 2), gp_run_level(run, 2);
         gp_resume_start(run);
+        gp_states_start(run);
         gp_taps_begin(run);
         gp_threads_start(run);
         gp_loans_begin(run);
@@ -404,6 +405,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         gp_loans_end(run, gp_run_is_paused(run), back);
         gp_threads_end(run, back);
         gp_resume_stop(run);
+        if (back)
+            gp_states_stop(run);
     }
     if (back && run->watched)
         run->dev[0]->backend->unwatch(run->dev[0]);
@@ -421,9 +424,9 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     *level = atomic_load(&p->cancel);
     if (keep_paused(run, errs))
         return GP_PAUSED;
-    gp_stages_close(run);
     if (run->ready && !errs->failed && *level < 2 && gp_states_are_saved(run))
-        gp_states_save(run, errs);
+        gp_states_save(run, *level, errs);
+    gp_stages_close(run);
     gp_states_drop(run);
     if (!run->goes_on)                 /* else they are those of the paused run still */
         gp_files_kept(p, o, errs);

@@ -79,6 +79,7 @@ struct gp_segmentrt {
     gp_gathered gathered;
     gp_roomrt grown;
     gp_latencyrt *latency;     /* see latency.h; NULL: nothing is chosen */
+    bool saves;                /* a state of it is saved while the run goes on (state_file.c) */
     gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_inflight *inflight;     /* a ring of ninflight */
     uint64_t ninflight;
@@ -153,6 +154,12 @@ static inline int gp_slot_in_lane(const gp_actorrt *p, uint64_t f)
 {
     return (int)gp_lane_slot(p->segment->place, f, p->segment->depth);
 }
+
+/* state_file.c. A launch of frames from f on, of at most n, has no more than `most`; behind each launch, by the launcher:
+ * queues what is to be saved, false: the device is lost; reaped: by the reaper. */
+int gp_states_most(const gp_actorrt *p, uint64_t f, int n);
+bool gp_states_launched(gp_threadrt *t);
+void gp_states_reaped(const gp_actorrt *p);
 
 /* Makes what a stage makes of inputs without rows. */
 bool gp_fill_of_none(gp_dcall *c, const gp_stage *st, const gp_view *out);

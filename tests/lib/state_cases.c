@@ -1,6 +1,8 @@
 /* state_cases.c - states: what kernels and expressions that change and read one make of it, as C computes it, with any
  * settings; what it begins with; frames with fewer rows, and holes. tests/model.py has random graphs with them. */
+#include <unistd.h>
 #include "base/npy.h"
+#include "base/outfile.h"
 #include "cases.h"
 enum { KNOBS = CASES_KNOBS };
 
@@ -29,7 +31,28 @@ static const char turns[] =
     "          z[i] = s[i];\n      }\n"
     "  - {use: write, in: y, path: y.raw, durable: none}\n  - {use: write, in: z, path: z.raw, durable: none}\n";
 
-TEST_THIN(take_turns, 2 * KNOBS, 1)
+/* What they make of the state in so many frames, and of each, where that is not NULL, what they wrote. */
+static const float *take_turns(int frames, const float *y, const float *z)
+{
+    static float kv[ROWS][WIDE];
+    for (int i = 0; i < ROWS * WIDE; i++)
+        kv[i / WIDE][i % WIDE] = -1;
+    for (int f = 0; f < frames; f++)
+        for (int i = 0; i < WIDE; i++) {
+            float t = (float)(f * WIDE + i);
+            for (int k = 0; k < ROWS; k++)
+                t = t * 0.5f + kv[k][i];
+            kv[f % ROWS][i] = t * 0.125f;
+            ck_assert_msg(!z || z[f * WIDE + i] == t, "frame %d", f);
+            for (int k = 0; k < ROWS; k++) {
+                ck_assert_msg(!y || y[(f * ROWS + k) * WIDE + i] == kv[k][i] + 1, "frame %d, row %d", f, k);
+                kv[k][i] *= 0.75f;
+            }
+        }
+    return *kv;
+}
+
+TEST_THIN(takes_turns, 2 * KNOBS, 1)
 {
     const char *dir = pipe_dir();
     size_t n, m;
@@ -39,21 +62,66 @@ TEST_THIN(take_turns, 2 * KNOBS, 1)
     OWNED float *y = (float *)pipe_read(dir, "y.raw", &n);
     OWNED float *z = (float *)pipe_read(dir, "z.raw", &m);
     ck_assert(n == sizeof(float) * FRAMES * ROWS * WIDE && m == sizeof(float) * FRAMES * WIDE);
-    float kv[ROWS][WIDE];
-    for (int i = 0; i < ROWS * WIDE; i++)
-        kv[i / WIDE][i % WIDE] = -1;
-    for (int f = 0; f < FRAMES; f++)
-        for (int i = 0; i < WIDE; i++) {
-            float t = (float)(f * WIDE + i);
-            for (int k = 0; k < ROWS; k++)
-                t = t * 0.5f + kv[k][i];
-            kv[f % ROWS][i] = t * 0.125f;
-            ck_assert_msg(z[f * WIDE + i] == t, "frame %d with %s", f, cases_knobs[_i % KNOBS]);
-            for (int k = 0; k < ROWS; k++) {
-                ck_assert_msg(y[(f * ROWS + k) * WIDE + i] == kv[k][i] + 1, "frame %d, row %d", f, k);
-                kv[k][i] *= 0.75f;
-            }
-        }
+    take_turns(FRAMES, y, z);
+}
+
+/* ---- what is saved while it goes on ------------------------------------- */
+
+/* How many frames the state that is saved is behind, as its header says. It is whole, and has the bytes of `want`, where
+ * that is not NULL. */
+static unsigned long long saved_behind(const char *dir, const void *want, size_t bytes)
+{
+    size_t n;
+    unsigned long long frames = 0;
+    OWNED char *file = pipe_read(dir, "s.npy", &n);
+    ck_assert(file && n > bytes && pipe_npy_type(dir, "s.npy").dtype == GP_F32);
+    const char *says = strstr(file + 10, "# after ");
+    ck_assert(says && sscanf(says, "# after %llu frames", &frames) == 1);
+    ck_assert_msg(!want || !memcmp(file + n - bytes, want, bytes), "behind %llu frames", frames);
+    return frames;
+}
+
+enum { FAILS_AT = 31 };
+
+/* The run fails at a frame behind all that uses the state, somewhere between two saves: what is there is the state exactly
+ * behind the frames that it says it is behind. The first save is never left out. Other settings go on with that. */
+TEST_THIN(saves_while_it_goes_on, 4 * KNOBS, 1)
+{
+    static const int every[] = { 1, 3, 8, 20 };
+    const char *dir = pipe_dir(), *knobs = cases_knobs[_i % KNOBS];
+    unsigned n = (unsigned)every[_i / KNOBS];
+    pipe_text(dir, "fail.lua", format("function process(f, z)\n  if f.index == %d then error('no') end\nend\n", FAILS_AT));
+    char *text = pipe_edited(turns, "init: -1", format("init: -1, save: s.npy, save_every: %u", n));
+    char *yaml = pipe_edited(text, "{use: write, in: z, path: z.raw, durable: none}", "{use: lua, script: fail.lua, in: z, out: []}");
+    const char *const first[] = { "depth=3", NULL }, *const then[] = { "depth=5", "streams=3", NULL }, *const *const sets[] = { first, then };
+    int parts = 1;
+    pipe_result r = _i % KNOBS == CASES_PERSISTENT ? pipe_run_paused(dir, yaml, on, sets, (const unsigned long long[]){ 9 }, 1,
+                                                                     (gp_run_options){ .poison = true }, &parts)
+                                                   : cases_run(dir, yaml, _i % KNOBS);
+    ck_assert_msg(r.outcome == GP_ERROR && r.compiled, "%s: %s", knobs, pipe_said(&r.errs));
+    unsigned long long frames = saved_behind(dir, NULL, sizeof(float) * ROWS * WIDE);
+    ck_assert_msg(frames >= n && frames <= FRAMES && (frames % n == 0 || frames == FRAMES), "%s: %llu", knobs, frames);
+    saved_behind(dir, take_turns((int)frames, NULL, NULL), sizeof(float) * ROWS * WIDE);
+}
+
+/* The last frame before a save is a hole. */
+TEST_THIN(saves_behind_a_hole, 2 * (KNOBS - 1), 1)
+{
+    const char *dir = pipe_dir();
+    bool splices = _i % 2;
+    pipe_text(dir, "lose.lua", "function process(f, x, y)\n  if f.index % 5 == 4 then return 'drop' end\n  y:copy(x)\nend\n");
+    pipe_text(dir, "fail.lua", "function process(f, x)\n  if f.index == 23 then error('no') end\nend\n");
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [3]}, s: {state: true, like: x, init: 2, on_hole: %s, save: s.npy, save_every: 5}, "
+                        "y: {like: x}}\nstages:\n  - {use: generate, pattern: constant, value: 1, frames: 60, out: x}\n"
+                        "  - {use: lua, script: lose.lua, in: x, out: k}\n  - {use: expr, in: [k, s], out: s, expr: s + k}\n"
+                        "  - {use: expr, in: [k, s], out: y, expr: s - k}\n  - {use: lua, script: fail.lua, in: y, out: []}\n",
+                        cases_knobs[(_i / 2 + CASES_PERSISTENT + 1) % KNOBS], splices ? "splice" : "reset");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
+    ck_assert_msg(r.outcome == GP_ERROR && r.compiled, "%s", pipe_said(&r.errs));
+    unsigned long long frames = saved_behind(dir, NULL, 12);
+    ck_assert_msg(frames >= 5 && frames % 5 == 0, "%llu", frames);
+    float is = splices ? 2 + (float)frames / 5 * 4 : 2, want[3] = { is, is, is };
+    saved_behind(dir, want, sizeof want);
 }
 
 /* ---- what it begins with ----------------------------------------------- */
@@ -197,6 +265,41 @@ TEST_EACH(saved, inits)
         OWNED char *file = pipe_read(dir, "out/s.npy", &n);
         ck_assert(file && n > sizeof sum);
         ck_assert_msg(!memcmp(file + n - sizeof sum, sum, sizeof sum), "run %d", run);
+    }
+}
+
+/* Another run saves to the file until this one has been compiled, and has made something else of it: the file is held
+ * before it is read, so that nothing is lost that the other saves. What came meanwhile in place of no file is an error. */
+TEST(held_before_read)
+{
+    static const char yaml[] = "buffers: {x: {dtype: f32, shape: [4]}, s: {state: true, like: x, init: s.npy, missing: 0, save: s.npy}, "
+                               "y: {like: x}}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+                               "  - {use: expr, in: [x, s], out: s, expr: s + x}\n  - {use: expr, in: [x, s], out: y, expr: s - x}\n"
+                               "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    char why[GP_WHY];
+    gp_machine machine;
+    const char *set = format("device=%s", on);
+    gp_machine_read(&machine, !strncmp(on, "cuda", 4));
+    for (int there = 1; there >= 0; there--) {
+        gp_errs errs = { .n = 0 };
+        gp_outfile other = { .is_sole = true };
+        OWNED char *path = strdup(format("%s/s.npy", dir));
+        if (there)
+            pipe_npy(dir, "s.npy", 4, 0, index_of);
+        else
+            unlink(path);
+        gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .machine = &machine, .set = &set, .nset = 1 });
+        pipe_npy(dir, "s.npy", 5, 0, index_of);
+        ck_assert_msg(gp_outfile_open(&other, path, why), "%s", why);
+        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
+        ck_assert_msg(strstr(pipe_said(&errs), "another run is writing it"), "%s", pipe_said(&errs));
+        gp_outfile_drop(&other);
+        errs = (gp_errs){ .n = 0 };
+        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
+        ck_assert_msg(strstr(pipe_said(&errs), there ? "changed since it was checked" : "is there by now, which was missing"), "%s",
+                      pipe_said(&errs));
+        gp_pipeline_destroy(p);
     }
 }
 
