@@ -140,7 +140,7 @@ bool gp_zarr_may_hold(const gp_zarr_chain *c, size_t n, size_t want, char err[GP
     }
     if (most == 1)
         return n == plain || short_of(n, plain, err);
-    return want / most <= n || gp_why(err, "has %zu bytes, which cannot be the %zu of its elements", n, want);
+    return (want < most ? 1 : want / most) <= n || gp_why(err, "has %zu bytes, which cannot be the %zu of its elements", n, want);
 }
 
 static bool damaged(gp_zarr_codec k, const char *says, char err[GP_WHY])
