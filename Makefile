@@ -317,7 +317,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
 NEED_SUITES := check locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 libblosc1 liblz4-1 libzstd1 libzmq5 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
-NEED_ALL    := $(NEED_QUICK) neovim zsh fish libzmq3-dev python3-zmq python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+NEED_ALL    := $(NEED_QUICK) neovim zsh fish libzmq3-dev python3-zmq python3-zarr python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
 	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
