@@ -153,6 +153,8 @@ TEST(folders)
     io_fails("stages:\n  - {use: read, path: a.zarr, out: x}\n" DISCARD, 3, "a.zarr' is no folder, as a Zarr store is");
     put("b/zarr.json", V3("[6, 8]", "uint8", "[2, 8]", PLAIN));
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: b, out: x}\n" DISCARD), 6);
+    put("b/zarr.json", V3("[6,\t8]", "uint8", "[2, 8]", PLAIN ", \n\t\"attributes\": {\"a\\n\\/\": \"\\ud83d\\uDE00 \\u00e9 NaN\", \"b\": NaN}"));
+    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: b, out: x}\n" DISCARD), 6);
     io_fails("stages:\n  - {use: read, path: b, level: 1, out: x}\n" DISCARD, 3, "is an array, and has no levels");
     io_fails(format("stages:\n  - {use: read, path: %s/tests/data/zarr/2_ome, level: 2, out: x}\n" DISCARD, io_here), 3,
              "has 2 levels, of which 'level: 2' is none");
@@ -236,6 +238,7 @@ static const struct { const char *options, *says; } unfit[] = {
     { "path: 'a_%d.zarr', rotate_frames: 2, keep: 3", "'keep' has no effect on Zarr stores, which are folders" },
     { "path: 'a_%d.zarr', rotate_size: 200", "how large Zarr becomes is known once it is finished" },
     { "path: a.zarr, append: true", "not to Zarr" },
+    { "path: a.zarr, chunk: 900000000000000", "a chunk of 900000000000000 rows would have more than 1 TiB" },
 };
 
 TEST_EACH(does_not_fit, unfit)

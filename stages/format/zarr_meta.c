@@ -27,6 +27,14 @@ typedef struct look {
 
 /* ---- a file as a tree ------------------------------------------------- */
 
+/* Halves of characters beyond 16 bits, as JSON may spell them, are no YAML; nobody reads the texts that have such. */
+static void no_halves(char *text, size_t n)
+{
+    for (char *p = text, *end = text + n; (p = memchr(p, '\\', (size_t)(end - p))) && end - p >= 6; p += 2)
+        if (p[1] == 'u' && (p[2] | 32) == 'd' && p[3] && strchr("89abcdefABCDEF", p[3]))
+            memcpy(p + 2, "fffd", 4);
+}
+
 /* NULL without a text in `err`: there is no such file. */
 static const gp_node *tree(look *l, const char *folder, const char *name)
 {
@@ -42,6 +50,7 @@ static const gp_node *tree(look *l, const char *folder, const char *name)
     if (n < 0)
         return GP_NULL(gp_why(l->err, "(%s) cannot be read: %s", file, gp_strerror(errno)));
     gp_errs errs = { .n = 0 };
+    no_halves(text, (size_t)n);
     const gp_node *root = n < cap ? gp_yaml_parse(&l->arena, text, (size_t)n, file, &errs) : NULL;
     if (!root && errs.n)
         return GP_NULL(gp_why(l->err, "(%s:%d:%d) is no JSON: %s", file, errs.e[0].at.line, errs.e[0].at.col, errs.e[0].msg));
