@@ -16,6 +16,26 @@
     T *name = (T *)gp_shared
 #endif
 
+/* GP_EARLY(name), in a line of its own: the kernel may be launched while the one that it comes behind still runs ("programmatic
+ * dependent launch", which GPUs have since compute capability 9.0). Before gp_grid_wait() it may read nothing but constants,
+ * and change nothing; behind it, all is there that kernels before have made. Every thread calls it. gp_grid_next(): from now
+ * on the kernel behind may be launched, if it is such a one, and wait. */
+#define GP_EARLY(name)
+
+static __device__ __forceinline__ void gp_grid_wait()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+static __device__ __forceinline__ void gp_grid_next()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 #ifdef __CUDACC_RTC__
 /* As libcu++ has them for NVRTC, since headers of the toolkit include that. */
 typedef signed char int8_t;

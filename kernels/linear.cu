@@ -58,7 +58,7 @@ static __device__ __forceinline__ void multiply(float c[4], unsigned a0, unsigne
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a0), "r"(a1), "r"(b));
 }
 
-enum { FEW = 8, HIGH = 16, WARP = 32, EACH = 8, AHEAD = 4 };   /* rows; weights' rows of a block; elements of a load; loads */
+enum { FEW = 8, WARP = 32, EACH = 8, APART = 32 };     /* rows; elements of a load; between rows in shared memory */
 struct alignas(16) vector { union { gp_half v[EACH]; unsigned pair[EACH / 2]; }; };
 
 static __device__ __forceinline__ float all_of_warp(float x)
@@ -73,15 +73,16 @@ static __device__ __forceinline__ vector load(const gp_half *from, unsigned i, u
     return i < k ? *(const vector *)(from + i) : vector{};
 }
 
-/* f(vector, its place) of a row's vectors that this thread has: AHEAD of them at hand, the rest in memory. */
+/* f(vector, its place) of a row's vectors that this thread has: KEPT of them at hand, the rest in memory. */
+enum { KEPT = 4 };
 template <class F> static __device__ __forceinline__ void each_vector(vector *kept, const gp_half *src, unsigned k, F f)
 {
     const unsigned first = threadIdx.x % WARP * EACH, next = WARP * EACH;
 #pragma unroll
-    for (unsigned j = 0; j < AHEAD; j++)
+    for (unsigned j = 0; j < KEPT; j++)
         if (first + j * next < k)
             f(kept[j], first + j * next);
-    for (unsigned i = first + AHEAD * next; i < k; i += next) {
+    for (unsigned i = first + KEPT * next; i < k; i += next) {
         vector x = *(const vector *)(src + i);
         f(x, i);
     }
@@ -90,10 +91,10 @@ template <class F> static __device__ __forceinline__ void each_vector(vector *ke
 /* A warp brings a row to mean 0 and deviation 1. */
 static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half *src, unsigned k, float epsilon)
 {
-    vector kept[AHEAD];
+    vector kept[KEPT];
     float sum = 0, squares = 0;
 #pragma unroll
-    for (unsigned j = 0; j < AHEAD; j++)
+    for (unsigned j = 0; j < KEPT; j++)
         kept[j] = load(src, (threadIdx.x % WARP + j * WARP) * EACH, k);
     each_vector(kept, src, k, [&](vector &x, unsigned) {
         for (int e = 0; e < EACH; e++)
@@ -114,52 +115,90 @@ static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half
     });
 }
 
-/* dst = activation(src weights^T + bias) + more, of `rows` rows of k elements, at most FEW, and n weights' rows of as many; k
- * is a multiple of EACH. With an epsilon above 0 each row of src is normalized before. So few rows take as long as their
- * weights take to be read, which each are once: by the warps of a block in turns, 4 threads having 32 elements of a row of
- * weights and of a row of src. Which of them are multiplied at once is of no matter to a sum, if it is the same in both. Then
- * the warps' sums are added, in order. */
-extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const gp_half *src, size_t src_step,
-                                          const gp_half *weights, size_t weights_step, const gp_half *bias, size_t bias_step,
-                                          const gp_half *more, size_t more_step, unsigned rows, unsigned n, unsigned k,
-                                          int activation, float epsilon)
+/* What a frame's product is made of, and what becomes of one of its sums. */
+struct few {
+    gp_half *dst;
+    const gp_half *src, *weights, *bias, *more;
+    unsigned rows, n, k;
+    int activation;
+
+    __device__ __forceinline__ const gp_half *weights_of(unsigned row) const
+    {
+        return weights + (row < n ? row : n - 1) * (size_t)k;
+    }
+    __device__ __forceinline__ float bias_of(unsigned column) const
+    {
+        return bias && column < n ? convert<float>(bias[column]) : 0;
+    }
+    __device__ __forceinline__ float more_of(unsigned row, unsigned column) const
+    {
+        return more && row < rows && column < n ? convert<float>(more[row * (size_t)n + column]) : 0;
+    }
+    __device__ __forceinline__ void put(unsigned row, unsigned column, float sum, float of_bias, float of_more) const
+    {
+        if (row >= rows || column >= n)
+            return;
+        sum = activated(bias ? sum + of_bias : sum, activation);
+        dst[row * (size_t)n + column] = convert<gp_half>(more ? sum + of_more : sum);
+    }
+};
+
+/* All rows of src, normalized where epsilon is above 0, to shared memory; a warp brings each. */
+static __device__ __forceinline__ void bring_rows(gp_half *to, const few &f, float epsilon)
+{
+    for (unsigned row = threadIdx.x / WARP; row < f.rows; row += blockDim.x / WARP) {
+        gp_half *at = to + row * (f.k + APART);
+        const gp_half *from = f.src + row * (size_t)f.k;
+        if (epsilon > 0)
+            normalize_row(at, from, f.k, epsilon);
+        else
+            for (unsigned i = threadIdx.x % WARP * EACH; i < f.k; i += WARP * EACH)
+                *(vector *)(at + i) = *(const vector *)(from + i);
+    }
+    __syncthreads();
+}
+
+/* HIGH of n rows of weights are a block's, in turns: its warps share their columns, AHEAD loads of each at a time, and
+ * their sums are added in order. */
+template <int HIGH, int AHEAD> static __device__ __forceinline__ void few_by_block(const few &f, float epsilon)
 {
     GP_SHARED(float, part);                /* [warps][HIGH][FEW]; behind it what is normalized */
-    dst += blockIdx.z * dst_step, src += blockIdx.z * src_step, weights += blockIdx.z * weights_step;
-    bias += bias ? blockIdx.z * bias_step : 0, more += more ? blockIdx.z * more_step : 0;
-    const unsigned warps = blockDim.x / WARP, warp = threadIdx.x / WARP, group = threadIdx.x % WARP / 4;
-    const unsigned at = (warp * 4 + threadIdx.x % 4) * EACH, next = warps * 4 * EACH;
-    const gp_half *x = src + (group < rows ? group : 0) * (size_t)k;
-    const gp_half *w0, *w1;                /* the row of weights of a low row, and of a high one */
-    vector a0[AHEAD], a1[AHEAD];
+    const unsigned warps = blockDim.x / WARP, warp = threadIdx.x / WARP, group = threadIdx.x % WARP / 4, n = f.n, k = f.k;
+    const unsigned at = (warp * 4 + threadIdx.x % 4) * EACH, next = warps * 4 * EACH, row = threadIdx.x / HIGH;
+    const gp_half *x = f.src + (group < f.rows ? group : 0) * (size_t)k;
+    const gp_half *w[HIGH / 8];            /* the row of weights of a low row, and of a high one */
+    vector a[HIGH / 8][AHEAD], b[AHEAD];
     auto begin = [&](unsigned first) {
-        const unsigned low = first + group, high = low + HIGH / 2;
-        w0 = weights + (low < n ? low : n - 1) * (size_t)k, w1 = weights + (high < n ? high : n - 1) * (size_t)k;
+        for (int h = 0; h < HIGH / 8; h++)
+            w[h] = f.weights_of(first + group + 8 * h);
     };
     auto load_weights = [&](unsigned i) {
 #pragma unroll
-        for (unsigned j = 0; j < AHEAD; j++)
-            a0[j] = load(w0, i + j * next, k), a1[j] = load(w1, i + j * next, k);
+        for (int j = 0; j < AHEAD; j++)
+            for (int h = 0; h < HIGH / 8; h++)
+                a[h][j] = load(w[h], i + j * next, k);
     };
     begin(blockIdx.x * HIGH);
     load_weights(at);
-    if (epsilon > 0) {                     /* while weights are on their way */
+    float of_bias = f.bias_of(blockIdx.x * HIGH + threadIdx.x % HIGH);
+    gp_grid_wait();
+    if (epsilon > 0) {
         gp_half *even = (gp_half *)(part + warps * HIGH * FEW);
-        if (warp < rows)
-            normalize_row(even + warp * k, src + warp * (size_t)k, k, epsilon);
-        x = even + (group < rows ? group : 0) * k;
-        __syncthreads();
+        bring_rows(even, f, epsilon);
+        x = even + (group < f.rows ? group : 0) * (k + APART);
     }
     for (unsigned first = blockIdx.x * HIGH; first < n; first += gridDim.x * HIGH) {
+        const unsigned column = first + threadIdx.x % HIGH;
+        const float of_more = f.more_of(row, column);
         float c[4] = { 0 };
         for (unsigned i = at; i - at < k; ) {
 #pragma unroll
-            for (unsigned j = 0; j < AHEAD; j++) {
-                const vector b = load(x, i + j * next, k);
+            for (int j = 0; j < AHEAD; j++)
+                b[j] = load(x, i + j * next, k);
 #pragma unroll
+            for (int j = 0; j < AHEAD; j++)
                 for (int e = 0; e < EACH / 2; e++)
-                    multiply(c, a0[j].pair[e], a1[j].pair[e], b.pair[e]);
-            }
+                    multiply(c, a[0][j].pair[e], HIGH > 8 ? a[HIGH / 8 - 1][j].pair[e] : 0, b[j].pair[e]);
             i += AHEAD * next;
             if (i - at < k) {
                 load_weights(i);
@@ -169,19 +208,84 @@ extern "C" __global__ void linear_few_f16(gp_half *dst, size_t dst_step, const g
             }
         }
         float *to = part + (warp * HIGH + group) * FEW + threadIdx.x % 4 * 2;
-        to[0] = c[0], to[1] = c[1], to[HIGH / 2 * FEW] = c[2], to[HIGH / 2 * FEW + 1] = c[3];
+        for (int i = 0; i < HIGH / 4; i++)
+            to[i / 2 * 8 * FEW + i % 2] = c[i];
         __syncthreads();
-        const unsigned row = threadIdx.x / HIGH, column = first + threadIdx.x % HIGH;
-        if (row < rows && column < n) {
-            float sum = 0;
-            for (unsigned i = 0; i < warps; i++)
-                sum += part[(i * HIGH + threadIdx.x % HIGH) * FEW + row];
-            sum = activated(bias ? sum + convert<float>(bias[column]) : sum, activation);
-            dst[row * (size_t)n + column] = convert<gp_half>(more ? sum + convert<float>(more[row * (size_t)n + column]) : sum);
-        }
+        float sum = 0;
+        for (unsigned i = 0; i < warps && row < FEW; i++)
+            sum += part[(i * HIGH + threadIdx.x % HIGH) * FEW + row];
+        f.put(row, column, sum, of_bias, of_more);
+        of_bias = f.bias_of(column + gridDim.x * HIGH);
         __syncthreads();
     }
 }
+
+/* Each warp has 8 of n rows of weights for itself, in turns: the next loads are under way while it multiplies. */
+static __device__ __forceinline__ void few_by_warp(const few &f, float epsilon)
+{
+    enum { AHEAD = 12, NEXT = 4 * EACH };
+    GP_SHARED(gp_half, x);                 /* src */
+    const unsigned group = threadIdx.x % WARP / 4, lane = threadIdx.x % 4, at = lane * EACH, k = f.k;
+    const unsigned step = gridDim.x * (blockDim.x / WARP) * 8;
+    unsigned first = (blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP) * 8, i = at;
+    const gp_half *mine = x + (group < f.rows ? group : 0) * (k + APART);
+    vector a[AHEAD], now[AHEAD];
+    auto load_weights = [&](unsigned of, unsigned from) {
+        const gp_half *w = f.weights_of(of + group);
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            a[j] = load(w, from + j * NEXT, k);
+    };
+    load_weights(first, i);
+    gp_grid_wait();
+    bring_rows(x, f, epsilon);
+    float c[4] = { 0 };
+    while (first < f.n) {
+        const bool last = i + AHEAD * NEXT - at >= k;
+        const unsigned next_first = last ? first + step : first, next_i = last ? at : i + AHEAD * NEXT;
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            now[j] = a[j];
+        if (next_first < f.n)
+            load_weights(next_first, next_i);
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++) {
+            const vector b = load(mine, i + j * NEXT, k);
+            for (int e = 0; e < EACH / 2; e++)
+                multiply(c, now[j].pair[e], 0, b.pair[e]);
+        }
+        for (int r = 0; r < 2 && last; r++) {
+            f.put(2 * lane + r, first + group, c[r], f.bias_of(first + group), f.more_of(2 * lane + r, first + group));
+            c[r] = 0;
+        }
+        first = next_first, i = next_i;
+    }
+}
+
+/* dst = activation(src weights^T + bias) + more, of `rows` rows of k elements, at most FEW, and n weights' rows of as many; k
+ * is a multiple of EACH. With an epsilon above 0 each row of src is normalized before. So few rows take as long as their
+ * weights take to be read, which each are once: 4 threads have 32 elements of a row of weights and of a row of src. Which of
+ * them are multiplied at once is of no matter to a sum, if it is the same in both. `fixed`: weights and bias are constants,
+ * and are read while the kernels before are at work. */
+#define FEW_ROWS(name, ...)                                                                                                \
+    extern "C" __global__ void linear_few_##name##_f16(gp_half *dst, size_t dst_step, const gp_half *src, size_t src_step, \
+                                                       const gp_half *weights, size_t weights_step, const gp_half *bias,   \
+                                                       size_t bias_step, const gp_half *more, size_t more_step,            \
+                                                       unsigned rows, unsigned n, unsigned k, int activation,              \
+                                                       float epsilon, int fixed)                                           \
+    {                                                                                                                      \
+        const unsigned z = blockIdx.z;                                                                                     \
+        gp_grid_next();                                                                                                    \
+        if (!fixed)                                                                                                        \
+            gp_grid_wait();                                                                                                \
+        const few f = { dst + z * dst_step, src + z * src_step, weights + z * weights_step,                                \
+                        bias ? bias + z * bias_step : bias, more ? more + z * more_step : more, rows, n, k, activation };  \
+        __VA_ARGS__(f, epsilon);                                                                                           \
+    }
+FEW_ROWS(8, few_by_block<8, 6>) FEW_ROWS(16, few_by_block<16, 4>) FEW_ROWS(wide, few_by_warp)
+GP_EARLY(linear_few_8_f16)
+GP_EARLY(linear_few_16_f16)
+GP_EARLY(linear_few_wide_f16)
 #endif
 
 GP_KERNELS(GP_K(linear_f16_f16) GP_K(linear_f32_f16) GP_K(linear_f32_f32) GP_K(linear_f64_f64))

@@ -69,7 +69,7 @@ static void *image_of(const gp_source *src, size_t *bytes)
 {
     void *image;
     gp_errs errs = { 0 };
-    bool ok = gp_nvrtc_compile(src, 90, NULL, &image, bytes, &errs);
+    bool ok = gp_nvrtc_compile(src, 90, NULL, &image, bytes, NULL, &errs);
     cu_print(&errs);
     ck_assert(ok);
     return image;

@@ -164,7 +164,7 @@ static void compiles(const expr_case *c)
     trial *t;
     char *yaml = expr_pipeline(c, (expr_way){ .rows = *c->edge && !strstr(c->name, "part") ? 600 : 0 });
     gp_source source = program_of(yaml, &t)->source;
-    if (!gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
+    if (!gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, NULL, &errs) && !no_nvrtc(&errs))
         ck_abort_msg("%s: %s\n%.2000s", c->name, errs.e[0].msg, source.text);
     ncompiled++;
     free(image);
@@ -207,7 +207,7 @@ START_TEST(nvrtc_is_missing)
     getrlimit(RLIMIT_NOFILE, &was);
     none = (struct rlimit){ 0, was.rlim_max };
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    bool ok = gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, &errs);
+    bool ok = gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, NULL, &errs);
     setrlimit(RLIMIT_NOFILE, &was);
     ck_assert(!ok && errs.n == 1);
     ck_assert_int_eq(errs.e[0].code, GP_E_RESOURCE);
@@ -236,7 +236,7 @@ TEST(nvrtc_takes_several)
         text = gp_format(&arena, "%.*s%s%s", (int)(at - text), text, more[i], at + 2);
         source[i] = program_of(text, &t[i])->source;
         member[i] = (gp_member){ .source = &source[i] };
-        if (!gp_nvrtc_compile(&source[i], 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
+        if (!gp_nvrtc_compile(&source[i], 90, NULL, &image, &bytes, NULL, &errs) && !no_nvrtc(&errs))
             ck_abort_msg("%s\n%.2000s", errs.e[0].msg, source[i].text);
         free(image);
     }

@@ -34,7 +34,7 @@ TEST(takes_every_built_in)
         { "cumsum", "cumsum_u8" }, { "softmax", "softmax_f16" }, { "fir", "fir_f32" }, { "gather", "gather_16_i32" },
         { "topk", "topk_f16" }, { "topk", "topk_f64" }, { "topk", "topk_i64" }, { "topk", "topk_merge_f32" }, { "channelize", "channelize_c64_f64" },
         { "gray", "gray_u8" }, { "label", "label_first_f16" }, { "label", "label_join" }, { "label", "label_before" },
-        { "linear", "linear_f32_f16" }, { "linear", "linear_few_f16" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
+        { "linear", "linear_f32_f16" }, { "linear", "linear_few_8_f16" }, { "linear", "linear_few_16_f16" }, { "linear", "linear_few_wide_f16" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
         { "quantile", "quantile_short_f16" }, { "quantile", "quantile_count_i64" }, { "reduce", "reduce_tree_sum_f64" }, { "regroup", "regroup_16" },
         { "resize", "resize_weights_f64" }, { "resize", "resize_u8" }, { "resize", "resize_y_f16" }, { "resize", "resize_x_f64" },
         { "resize", "resize_nearest_2" }, { "scale", "scale_c64" }, { "slide", "taper_c64" }, { "iir", "iir_filter_f32_4" },

@@ -33,6 +33,13 @@ static const char CYCLE[] =
     "depth: 6\nbuffers: {a: {like: src}, was: {carry: a}}\nstages:\n  - {use: src}\n"
     "  - {use: dev, name: a, in: [src, was]}\n  - {use: sink}\n";
 
+/* A cycle through a stage that is put in order by that, and a state that is used within; a stage beside it that is not. */
+static const char ORDERS[] =
+    "depth: 6\nbuffers: {r: {like: src}, was: {carry: r}, s: {state: true, dtype: u8, shape: [1000]}}\nstages:\n"
+    "  - {use: src}\n  - {use: dev, name: p, in: [src, was], state: 8}\n  - {use: dev, name: q, in: p, out: s}\n"
+    "  - {use: dev, name: r, in: [p, s], out: r}\n  - {use: dev, name: beside, in: r, state: 8}\n"
+    "  - {use: sink, in: [r, beside]}\n";
+
 static gp_task *task_of(planned *p, const char *stage)
 {
     for (int i = 0; i < p->plan->ntasks; i++)
@@ -148,6 +155,12 @@ static void set_depth(planned *p, const char *buffer, int depth)
     X(state_in_two_places, p->plan->ring[task_of(p, "put")->out[0]].pool = ring_of(p, "a", true)->pool) \
     X(used_behind_the_turn, task_of(p, "last")->turn = GP_TURN_BEHIND)
 
+#define BROKEN_ORDERS(X) \
+    X(nothing_keeps_a_cycle, task_of(p, "was")->follows = true) \
+    X(nothing_keeps_what_is_beside, task_of(p, "beside")->follows = true) \
+    X(not_behind_what_is_carried, task_of(p, "q")->ndeps = task_of(p, "r")->ndeps = 0) \
+    X(orders_of_another_segment, task_of(p, "was")->segment = 1)
+
 static void drop_dep(gp_task *t, int dep)
 {
     int n = 0;
@@ -162,6 +175,7 @@ BROKEN(CHANGE)
 BROKEN_COPIES(CHANGE)
 BROKEN_TURNS(CHANGE)
 BROKEN_STATES(CHANGE)
+BROKEN_ORDERS(CHANGE)
 
 static const struct { const char *what; void (*change)(planned *p); const char *yaml; } broken[] = {
 #define OF_ONE(name, ...) { #name, name, SOUND },
@@ -172,6 +186,8 @@ static const struct { const char *what; void (*change)(planned *p); const char *
     BROKEN_TURNS(OF_CYCLE)
 #define OF_STATE(name, ...) { #name, name, STATE },
     BROKEN_STATES(OF_STATE)
+#define OF_ORDERS(name, ...) { #name, name, ORDERS },
+    BROKEN_ORDERS(OF_ORDERS)
 };
 
 TEST_EACH(test_broken, broken)
@@ -183,6 +199,17 @@ TEST_EACH(test_broken, broken)
     ck_assert_msg(!gp_verify(p.plan, &p.machine, &p.errs), "%s is not noticed", broken[_i].what);
     ck_assert_int_eq(p.errs.n, 1);
     ck_assert_msg(p.errs.e[0].code == GP_E_BUG, "%s: %s", broken[_i].what, p.errs.e[0].msg);
+}
+
+TEST(test_orders)
+{
+    static const struct { const char *stage; bool follows; } are[] = {
+        { "was", false }, { "p", true }, { "s", true }, { "beside", false },
+    };
+    planned p = plan_yaml(ORDERS, "tests/golden/test.yaml", true);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(task_of(&p, are[i].stage)->follows == are[i].follows, "%s", are[i].stage);
 }
 
 /* A segment that a path leaves and comes back to: 'late' put into the first. */

@@ -18,7 +18,7 @@ static bool compiles(const gp_source *src, bool cuda, gp_errs *errs)
 #if GP_CUDA
         void *image;
         size_t bytes;
-        bool ok = gp_nvrtc_compile(src, 90, NULL, &image, &bytes, errs);
+        bool ok = gp_nvrtc_compile(src, 90, NULL, &image, &bytes, NULL, errs);
         free(image);
         return ok;
 #else

@@ -39,6 +39,12 @@ bool gp_is_carry(const gp_stage *st)
     return st->kind == &gp_kind_carry;
 }
 
+bool gp_task_is_nothing(const gp_plan *p, const gp_task *t)
+{
+    const gp_stage *st = &p->graph->stage[t->stage];
+    return gp_stage_circles_back(st) && (p->ring[t->out[0]].before >= 0 || p->graph->buffer[st->out[0]].state);
+}
+
 /* ---- what `buffers:` says ---------------------------------------------------------- */
 
 static bool is_npy(const char *text)

@@ -310,6 +310,12 @@ static inline bool gp_stage_circles_back(const gp_stage *s)
     return s->circles && s->closes;
 }
 
+/* Do its frames take turns, so that there is something of one frame that waits for the one before? */
+static inline bool gp_stage_takes_turns(const gp_stage *s)
+{
+    return gp_stage_in_order(s) || gp_stage_circles_back(s);
+}
+
 /* On how many of the pipeline's `lanes` does it run? On one, where the file says so, or a frame needs another. */
 static inline int gp_stage_lanes(const gp_stage *s, int lanes)
 {
@@ -484,6 +490,7 @@ typedef struct gp_task {
     gp_copying copying; int copied_most;       /* ... schedule: how, in launches of at most so many frames; in longer ones
                                   by a copy engine */
     gp_task_turn turn;         /* schedule */
+    bool follows;              /* schedule: the order of its frames follows from what another task carries */
     int state, table, scratch; /* extras, or -1 */
     int *konst;                /* of stages: per input port, an extra or -1 */
 } gp_task;
@@ -607,6 +614,8 @@ bool gp_resume_check(gp_graph *, gp_errs *);
 uint64_t gp_resume_outside(gp_arena *, const gp_node *, const gp_env *, gp_errs *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
+/* carry.c: does the task of a device stage carry what is read where it was made, so that it does nothing? */
+bool gp_task_is_nothing(const gp_plan *, const gp_task *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */
 gp_plan *gp_schedule(gp_arena *, const gp_plan *, const gp_machine *, gp_errs *);
 /* verify.c: the invariants (GP_E_BUG) and the budget (GP_E_RESOURCE). */

@@ -91,6 +91,57 @@ static void reduce_deps(gp_arena *a, gp_plan *p)
     }
 }
 
+static bool takes_turns(const gp_plan *p, const gp_task *t)
+{
+    return t->turn == GP_TURN_IN && t->stage >= 0 && gp_stage_takes_turns(&p->graph->stage[t->stage]);
+}
+
+/* The task that makes what `carry` takes to the next frame. */
+static int maker_of(const gp_plan *p, const gp_task *carry)
+{
+    int i = 0;
+    while (p->task[i].op != GP_TASK_STAGE || p->task[i].stage != p->graph->stage[carry->stage].last)
+        i++;
+    return i;
+}
+
+/* Task `carry` comes behind `made` of the frame before. So what of its segment comes behind `carry`, and whose order is
+ * passed on before `made`, keeps its order by that. */
+static void leave_out_orders(gp_plan *p, int carry, bool *behind, bool *before)
+{
+    int segment = p->task[carry].segment, made = maker_of(p, &p->task[carry]);
+    for (int i = 0; i < p->ntasks; i++)
+        behind[i] = false, before[i] = i == made;
+    for (int i = made; i > carry; i--)
+        for (int k = 0; k < p->task[i].ndeps && before[i]; k++)
+            before[p->task[i].dep[k]] = true;
+    for (int i = carry + 1; i < p->ntasks; i++)
+        for (int k = 0; k < p->task[i].ndeps; k++)
+            behind[i] |= p->task[i].dep[k] == carry || behind[p->task[i].dep[k]];
+    for (int i = 0; i < p->ntasks; i++) {
+        gp_task *t = &p->task[i];
+        if (i == carry || t->segment != segment || !takes_turns(p, t))
+            continue;
+        bool circles = gp_stage_circles_back(&p->graph->stage[t->stage]), nothing = gp_task_is_nothing(p, t);
+        bool follows = before[circles ? maker_of(p, t) : i] && (nothing || behind[i]);
+        for (int k = i + 1; k < p->ntasks && nothing; k++)
+            for (int d = 0; d < p->task[k].ndeps; d++)
+                follows &= p->task[k].dep[d] != i || behind[k];
+        t->follows |= follows;
+    }
+}
+
+/* An order is kept by an event of each frame, for which the GPU waits longer than for a kernel. */
+static void reduce_orders(gp_arena *a, gp_plan *p)
+{
+    bool *behind = GP_NEW(a, bool, p->ntasks), *before = GP_NEW(a, bool, p->ntasks);
+    for (int i = 0; i < p->ntasks; i++)
+        p->task[i].follows = false;
+    for (int i = 0; i < p->ntasks; i++)
+        if (takes_turns(p, &p->task[i]) && gp_stage_circles_back(&p->graph->stage[p->task[i].stage]) && !p->task[i].follows)
+            leave_out_orders(p, i, behind, before);
+}
+
 static void *dup(gp_arena *a, const void *v, size_t bytes)
 {
     return gp_regrow(a, v, bytes, bytes);
@@ -130,6 +181,6 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     for (gp_slots s = GP_SLOTS_SOME; p && s <= GP_SLOTS_FEW && !gp_budgets(p, m, &ignored); s++)
         p = schedule(a, from, s, errs);
     if (p)
-        reduce_deps(a, p);
+        reduce_deps(a, p), reduce_orders(a, p);
     return p;
 }

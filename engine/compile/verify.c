@@ -590,6 +590,53 @@ static bool check_states(const verifying *v)
     return true;
 }
 
+static bool is_behind(const verifying *v, int i, int task)
+{
+    return i == task || waits_for(v, i, task);
+}
+
+/* The task that passes on the order of task `i` to the next frame. */
+static int passer_of(const verifying *v, int i)
+{
+    const gp_stage *st = &v->g->stage[v->p->task[i].stage];
+    int k = i;
+    for (int j = 0; j < v->p->ntasks && gp_stage_circles_back(st); j++)
+        if (v->p->task[j].op == GP_TASK_STAGE && v->p->task[j].stage == st->last)
+            k = j;
+    return k;
+}
+
+/* Does all that task `i` keeps in order come behind task `carry`, and before what that carries to the next frame is made? */
+static bool is_within(const verifying *v, int i, int carry)
+{
+    const gp_plan *p = v->p;
+    bool ok = i != carry && is_behind(v, passer_of(v, carry), passer_of(v, i));
+    if (!gp_task_is_nothing(p, &p->task[i]))
+        return ok && waits_for(v, i, carry);
+    for (int k = 0; k < p->ntasks && ok; k++)
+        for (int d = 0; d < p->task[k].ndeps; d++)
+            ok &= p->task[k].dep[d] != i || waits_for(v, k, carry);
+    return ok;
+}
+
+/* An order that is left out follows from one that is kept. */
+static bool check_orders(const verifying *v)
+{
+    const gp_plan *p = v->p;
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        bool ok = !t->follows;
+        for (int k = 0; k < p->ntasks && !ok; k++) {
+            const gp_task *c = &p->task[k];
+            ok = c->segment == t->segment && c->stage >= 0 && gp_stage_circles_back(&v->g->stage[c->stage]) && !c->follows
+              && is_within(v, i, k);
+        }
+        if (!ok)
+            return BUG(v, nowhere(v), "nothing keeps the frames of task %d in order", i);
+    }
+    return true;
+}
+
 /* ---- the pass --------------------------------------------------------- */
 
 static bool verify(verifying *v, const gp_machine *m)
@@ -599,7 +646,7 @@ static bool verify(verifying *v, const gp_machine *m)
     v->writer = gp_nones(v->a, p->nrings), v->consumer = gp_nones(v->a, p->nrings), v->reader = gp_nones(v->a, p->nrings);
     v->path = GP_NEW(v->a, int, p->ntasks), v->passed = GP_NEW(v->a, int, p->ntasks), v->walk = GP_NEW(v->a, int, 1);
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
-        && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v) && check_states(v)
+        && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v) && check_states(v) && check_orders(v)
         && gp_budgets(v->p, m, v->errs);
 }
 

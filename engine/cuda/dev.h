@@ -27,6 +27,7 @@ struct gp_kernel {
     size_t shared;                 /* the most dynamic shared memory, bytes */
     const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
     gp_source source;              /* of a user's; else its path is NULL */
+    bool early;                    /* its source says GP_EARLY (kernels/kernel.h) */
     gp_cuda_room room;             /* as last asked: a stage's launches are alike */
 };
 

@@ -86,9 +86,19 @@ static struct gp_cuda_library *library_load(gp_cuda_dev *d, const void *image,
     return l;
 }
 
+/* The source of the built-in kernels of a file "kernels/NAME.fatbin"; "" where none may be launched early. */
+static const char *text_of(const char *file)
+{
+    char name[60];
+    snprintf(name, sizeof name, "%.*scu", (int)(strlen(file) - strlen("fatbin")), file);
+    const char *text = (const char *)gp_blob_find(name)->data;
+    return strstr(text, "GP_EARLY") ? text : "";
+}
+
 static bool load_file(gp_cuda_dev *d, const gp_blob *b, gp_errs *errs)
 {
     struct gp_cuda_library *l = library_load(d, b->data, b->name, errs);
+    const char *text = text_of(b->name);
     unsigned n = 0;
     if (!l || !gp_cuda_ok(d, cudaLibraryGetKernelCount(&n, l->lib), errs, b->name))
         return false;
@@ -104,7 +114,7 @@ static bool load_file(gp_cuda_dev *d, const gp_blob *b, gp_errs *errs)
             break;
         }
         e->ptr = k;
-        k->file = b->name;
+        k->file = b->name, k->early = gp_source_is_early(text, k->name);
     }
     free(fn);
     return fine;
@@ -216,10 +226,10 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     gp_cuda_dev *d = gp_cuda(dev);
     void *image = NULL;
     size_t bytes;
-    bool module = !src->text && gp_module_is(src->path);
+    bool module = !src->text && gp_module_is(src->path), early = false;
     cudaKernel_t fn;
     if (!gp_cuda_alive(d) || (module ? !(image = read_module(d, src, errs))
-                                     : !gp_nvrtc_compile(src, d->cc, dev->cancel, &image, &bytes, errs)))
+                                     : !gp_nvrtc_compile(src, d->cc, dev->cancel, &image, &bytes, &early, errs)))
         return NULL;
     struct gp_cuda_library *l = module ? module_load(d, src, image, &fn, errs)
                                        : library_load(d, image, gp_source_name(src), errs);
@@ -234,7 +244,7 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     gp_kernel *k = kernel_create(d, fn, errs);
     if (!k)
         return NULL;
-    k->source = *src;
+    k->source = *src, k->early = early;
     k->next = d->compiled;
     d->compiled = k;
     if (src->shared > k->shared)

@@ -262,7 +262,7 @@ static bool has_code(const char *entry, const void *image, size_t bytes)
 }
 
 bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, void **image,
-                      size_t *bytes, gp_errs *errs)
+                      size_t *bytes, bool *early, gp_errs *errs)
 {
     nvrtc rtc;
     gp_unit u = { 0 };
@@ -278,6 +278,8 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
     if (ok) {
         char *log = get(&rtc, u.text, u.user, &o, src, cancel, image, bytes, errs);
         ok = *image;
+        if (early)
+            *early = gp_source_is_early(u.code, src->entry);
         if (log && !(cancel && atomic_load(cancel)))
             gp_unit_errors(&u, log, errs);
         free(log);

@@ -8,9 +8,9 @@
 /* Compiles a user's kernel for compute capability `cc` (90 is 9.0), or finds it in the
  * disk cache. The image is in malloc'd memory. False after errors that name the user's
  * file and line, or the stage when there is no NVRTC; or with none, once `*cancel` (or NULL)
- * is not 0. */
+ * is not 0. `*early`, if not NULL: gp_source_is_early(). */
 bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, void **image,
-                      size_t *bytes, gp_errs *errs);
+                      size_t *bytes, bool *early, gp_errs *errs);
 
 /* Can it be opened? */
 bool gp_nvrtc_is_there(void);

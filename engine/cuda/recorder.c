@@ -144,16 +144,45 @@ static cudaError_t launch_at_priority(gp_rec *rec, const gp_kernel *k, gp_dim3 g
     return cudaLaunchKernelExC(&how, k->fn, args);
 }
 
+/* A kernel that waits itself for those that it comes behind is launched before these have ended. What is behind it is so
+ * behind those, too. */
+static bool come_early(struct recorder *r)
+{
+    enum { MOST = 8 };
+    gp_cuda_dev *d = gp_cuda(r->rec.dev);
+    enum cudaStreamCaptureStatus status;
+    enum cudaGraphNodeType type;
+    const cudaGraphNode_t *dep;
+    const cudaGraphEdgeData *edge;
+    cudaGraphNode_t node[MOST];
+    cudaGraphEdgeData to[MOST] = { { 0 } };
+    size_t n;
+    cudaError_t e = cudaStreamGetCaptureInfo(r->stream, &status, NULL, NULL, &dep, &edge, &n);
+    bool few = e == cudaSuccess && n <= MOST;
+    for (size_t i = 0; few && i < n && e == cudaSuccess; i++) {
+        e = cudaGraphNodeGetType(node[i] = dep[i], &type);
+        if (type == cudaGraphNodeTypeKernel)
+            to[i].from_port = cudaGraphKernelNodePortProgrammatic, to[i].type = cudaGraphDependencyTypeProgrammatic;
+    }
+    if (few && n && e == cudaSuccess)
+        e = cudaStreamUpdateCaptureDependencies(r->stream, node, to, n, cudaStreamSetCaptureDependencies);
+    return gp_cuda_ok(d, e, r->rec.errs, capturing);
+}
+
 static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                        size_t shared, void *const *args, int nargs)
 {
+    struct recorder *r = rec_of(rec);
+    const gp_cuda_dev *d = gp_cuda(rec->dev);
     if (!fits(rec, k, grid, block, shared))
+        return false;
+    if (k->early && r->first && r->stream != d->inner && d->cc >= 90 && !k->source.cooperative && !come_early(r))
         return false;
     cudaError_t e = rec->priority
         ? launch_at_priority(rec, k, grid, block, shared, (void **)args)
         : (k->source.cooperative ? cudaLaunchCooperativeKernel : cudaLaunchKernel)
               (k->fn, (dim3){ grid.x, grid.y, grid.z }, (dim3){ block.x, block.y, block.z },
-               (void **)args, shared, rec_of(rec)->stream);
+               (void **)args, shared, r->stream);
     return e == cudaSuccess
         || gp_cuda_failed(gp_cuda(rec->dev), e, rec->errs, "launching kernel '%s'", k->name);
 }

@@ -41,6 +41,18 @@ gp_loc gp_unit_place(const gp_unit *u, const char *p, size_t len)
     return gp_unit_at(u, line, col, (int)len);
 }
 
+bool gp_source_is_early(const char *text, const char *entry)
+{
+    size_t n = strlen(entry);
+    for (const char *p = text; (p = gp_find_word(text, p, "GP_EARLY")); p++) {
+        const char *name = p + strlen("GP_EARLY");
+        name += strspn(name, " (");
+        if (!strncmp(name, entry, n) && name[n + strspn(name + n, " ")] == ')')
+            return true;
+    }
+    return false;
+}
+
 /* ---- the text -------------------------------------------------------- */
 
 /* gpipe's headers, in the order they include each other. */

@@ -3,14 +3,13 @@
 #include "run/setup.h"
 #include "run/trace.h"
 
-/* How many stages of a segment have frames that take turns. */
+/* How many stages of a segment keep the order of their frames themselves. */
 static int orders_of(const gp_run *run, const gp_segment *s)
 {
     int n = 0;
     for (int i = 0; i < s->ntasks; i++) {
         int stage = run->plan->task[s->task[i]].stage;
-        n += stage >= 0 && (gp_stage_in_order(&run->graph->stage[stage])
-                            || gp_stage_circles_back(&run->graph->stage[stage]));
+        n += stage >= 0 && gp_stage_takes_turns(&run->graph->stage[stage]) && !run->plan->task[s->task[i]].follows;
     }
     return n;
 }

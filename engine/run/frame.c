@@ -164,7 +164,7 @@ bool gp_frame_needs_device(const gp_actorrt *p)
     const gp_segmentrt *s = p->seg;
     for (int i = 0; i < s->nparts; i++)
         if (s->part[i].stage
-            && (s->part[i].order >= 0 || s->part[i].carriers || !gp_frame_stage_hole(s, s->part[i].stage)))
+            && (gp_stage_takes_turns(s->part[i].stage) || s->part[i].carriers || !gp_frame_stage_hole(s, s->part[i].stage)))
             return true;
     return false;
 }

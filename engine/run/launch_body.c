@@ -323,18 +323,10 @@ static bool pass_to_carriers(gp_rec *r, const gp_batch *o, const gp_taskrt *part
         if (o->irregular && o->p->seg->hole[c->stage->in[0]] && v != filled && !fill_carried(r, o, c, f))
             return false;
         filled = v;
-        if (last && !r->ops->order_pass(r, c->order, (int)(f % slots)))
+        if (last && c->order >= 0 && !r->ops->order_pass(r, c->order, (int)(f % slots)))
             return false;
     }
     return true;
-}
-
-/* Does a task carry what is read where it was made? */
-static bool is_there(const gp_run *run, const gp_taskrt *part)
-{
-    const gp_stage *st = part->stage;
-    return gp_stage_circles_back(st)
-        && (run->plan->ring[part->task->out[0]].before >= 0 || run->graph->buffer[st->out[0]].state);
 }
 
 /* One item: n frames from f. A stage whose frames take turns waits for the frame before and
@@ -370,7 +362,7 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
         if (state >= 0 && st->on_hole == GP_ON_HOLE_RESET
             && !r->ops->fill(r, gp_extra_on(run, state, p->segment->place.index), 0, run->plan->extra[state].bytes))
             return false;
-    } else if (!is_there(run, part) && !record_stage(r, o, part, f, n)) {
+    } else if (!gp_task_is_nothing(run->plan, part->task) && !record_stage(r, o, part, f, n)) {
         return false;
     }
     bool passes = part->order >= 0 && last && !gp_stage_circles_back(st);

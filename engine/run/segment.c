@@ -254,7 +254,7 @@ static void make_parts(gp_actorrt *p)
             part->task = &plan->task[seg->task[i]];
             const gp_stage *st = part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
             part->info = st && st->frame_info ? infos++ : 0;
-            part->order = st && (gp_stage_in_order(st) || gp_stage_circles_back(st)) ? s->order0 + s->ordered++ : -1;
+            part->order = st && gp_stage_takes_turns(st) && !part->task->follows ? s->order0 + s->ordered++ : -1;
             part->at_once = now != GP_TURN_IN && !reads_carried(plan, part->task)
                          && (!st || st->regroups || (st->batched && part->order < 0));
             part->item = GP_NEW(&run->arena, int, seg->batch);

@@ -37,9 +37,10 @@ struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
     bool last;                 /* no other part waits for it */
-    int order;                 /* which order of the device (ops->order_wait, order_pass) its frames keep; -1: none */
-    gp_taskrt *carriers;       /* the first task that carries what this one makes to the next frame; it keeps an order
-                                  that this task passes on */
+    int order;                 /* which order of the device (ops->order_wait, order_pass) its frames keep; -1: none, or it
+                                  follows from others */
+    gp_taskrt *carriers;       /* the first task that carries what this one makes to the next frame; this one passes on the
+                                  order that it keeps, if any */
     gp_taskrt *next_carrier;   /* the next of them */
     const gp_taskrt *carried;  /* of a task that carries: the one behind which that is ready */
     int info;                  /* which of a frame's infos is this stage's */
@@ -68,7 +69,7 @@ struct gp_segmentrt {
     int *part_of;              /* per task of the plan */
     const gp_task **mapped;    /* per ring of the plan: the copy that is not needed where the stage uses the ring of the host
                                   in its place, or NULL; NULL: all copies are by copy engines */
-    int ordered;               /* parts whose frames take turns */
+    int ordered;               /* parts that have an order */
     int order0;                /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
     int sizes;

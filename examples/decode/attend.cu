@@ -9,6 +9,8 @@ struct alignas(8) four { gp_half v[4]; };
 extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *cache, const gp_frame_info *frame, int steps,
                                   int size)
 {
+    gp_grid_next();
+    gp_grid_wait();
     const int me = threadIdx.x, threads = blockDim.x, width = gridDim.x * size, now = (unsigned)frame->index % steps;
     const size_t sequence = blockIdx.y, from = blockIdx.x * size, row = (size_t)steps * width;
     gp_half *keys = cache + sequence * row + from, *values = keys + gridDim.y * row;
@@ -96,3 +98,4 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
         for (int k = 0; k < 4; k++)
             seen[sequence * width + from + 4 * quad + k] = gp_to_half(sums[k * threads + me] / sums[4 * threads + me]);
 }
+GP_EARLY(attend)                   // it is launched while the kernel before still runs, and waits for that itself

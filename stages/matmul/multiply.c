@@ -47,20 +47,31 @@ static size_t room_for(const gp_product *p)
     return want < LEAST ? LEAST : want > MOST ? MOST : (size_t)want;
 }
 
-enum { FEW = 8, HIGH = 16, WARP = 32, EACH = 8, AHEAD = 4, LEAST_SHARED = 48 << 10, BLOCKS = 384 };   /* kernels/linear.cu */
+enum { FEW = 8, WARP = 32, EACH = 8, APART = 32 };     /* kernels/linear.cu */
+enum { WARPS = 8, LEAST_SHARED = 48 << 10, BLOCKS = 264, WIDE = 2 * BLOCKS * WARPS * 8 };  /* two blocks on each part of a
+                                                                                    large GPU; twice 8 rows of each warp */
 
-/* Of a block, as many as have at hand all of the rows that they share. */
+/* Of a block whose warps share rows of weights. */
 static int64_t warps_of(const gp_product *p)
 {
-    int64_t warps = 8;
-    while (warps < 16 && warps * AHEAD * WARP < p->k)
-        warps *= 2;
-    return warps;
+    return p->k > 1024 ? 2 * WARPS : WARPS;
+}
+
+/* Is there a row of weights for each warp, several times? */
+static bool is_wide(const gp_product *p)
+{
+    return p->n >= WIDE && p->k <= 2048;
+}
+
+static int64_t high_of(const gp_product *p)
+{
+    return p->n <= 12 * BLOCKS ? 8 : 16;
 }
 
 static size_t shared_of(const gp_multiply_opts *o, const gp_product *p)
 {
-    return (size_t)warps_of(p) * HIGH * FEW * sizeof(float) + (o->layer_norm > 0 ? (size_t)(p->m * p->k) * 2 : 0);
+    size_t rows = (size_t)(p->m * (p->k + APART)) * 2;
+    return is_wide(p) ? rows : (size_t)(warps_of(p) * high_of(p) * FEW) * sizeof(float) + (o->layer_norm > 0 ? rows : 0);
 }
 
 /* Few rows of f16, by weights whose rows are multiples of 16 bytes. A frame with fewer rows is of this sort, too. */
@@ -280,12 +291,15 @@ static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
     size_t bias = (size_t)j->frames.bias, more_step = more ? gp_stride(more) : 0;
     const void *added = more ? more->data : NULL;
     float epsilon = o->layer_norm > FLT_MIN ? (float)fmin(o->layer_norm, FLT_MAX) : o->layer_norm > 0 ? FLT_MIN : 0;
-    unsigned blocks = (n + HIGH - 1) / HIGH;
-    gp_dim3 grid = { blocks < BLOCKS ? blocks : BLOCKS, 1, (unsigned)c->n };
-    gp_dim3 block = { (unsigned)warps_of(&j->p) * WARP, 1, 1 };
-    return gp_launch(c, "linear_few_f16", grid, block, shared_of(o, &j->p),
+    bool wide = is_wide(&j->p);
+    unsigned high = (unsigned)high_of(&j->p), blocks = (n + high - 1) / high, most = wide ? BLOCKS : 2 * BLOCKS;
+    int fixed = !c->in[1].stride && (!j->bias || !c->in[2].stride);
+    gp_dim3 grid = { blocks < most ? blocks : most, 1, (unsigned)c->n };
+    gp_dim3 block = { (unsigned)(wide ? WARPS : warps_of(&j->p)) * WARP, 1, 1 };
+    return gp_launch(c, wide ? "linear_few_wide_f16" : high == 8 ? "linear_few_8_f16" : "linear_few_16_f16", grid, block,
+                     shared_of(o, &j->p),
                      GP_ARGS((void *)&j->made, &to, (void *)&j->a, &from, (void *)&j->b, &weights, (void *)&j->bias, &bias,
-                             &added, &more_step, &rows, &n, &k, (void *)&o->activation, &epsilon));
+                             &added, &more_step, &rows, &n, &k, (void *)&o->activation, &epsilon, &fixed));
 }
 
 /* To f32, in scratch memory. */

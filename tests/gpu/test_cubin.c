@@ -30,7 +30,7 @@ static bool make(const char *dir, int cc)
     void *image;
     size_t n;
     pipe_text(dir, "k.cu", code);
-    if (!gp_nvrtc_is_there() || !gp_nvrtc_compile(&src, cc, NULL, &image, &n, &errs))
+    if (!gp_nvrtc_is_there() || !gp_nvrtc_compile(&src, cc, NULL, &image, &n, NULL, &errs))
         return false;
     unsigned head[4] = { 0xba55ed50, 16 << 16 | 1, (unsigned)(64 + n), 0 };
     unsigned part[16] = { 257 << 16 | 2, 64, (unsigned)n, 0, 0, 0, 0x10008, (unsigned)cc, 0, 0, 0x11 };

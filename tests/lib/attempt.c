@@ -26,7 +26,7 @@ attempt attempt_compile(const gp_source *src, bool cuda)
 #if GP_CUDA
         void *image;
         size_t bytes;
-        a.ok = gp_nvrtc_compile(src, 90, NULL, &image, &bytes, &a.errs);
+        a.ok = gp_nvrtc_compile(src, 90, NULL, &image, &bytes, NULL, &a.errs);
         free(image);
 #else
         gp_fail(&a.errs, GP_E_RESOURCE, src->at, "this is a build without CUDA");

@@ -246,7 +246,7 @@ TEST_THIN(nvrtc_takes_the_text, BODIES * 4, 29)
     void *image = NULL;
     size_t bytes;
     ck_assert(p->steps);
-    if (!gp_nvrtc_compile(&p->source, 90, NULL, &image, &bytes, &errs) && !strstr(errs.e[0].msg, "install libnvrtc"))
+    if (!gp_nvrtc_compile(&p->source, 90, NULL, &image, &bytes, NULL, &errs) && !strstr(errs.e[0].msg, "install libnvrtc"))
         ck_abort_msg("%s\n%.4000s", errs.e[0].msg, p->source.text);
     free(image);
     trial_close(t);
