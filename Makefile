@@ -316,8 +316,8 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
 NEED_SUITES := check locales
-NEED_QUICK  := $(NEED_SUITES) libsndfile1 libzmq5 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
-NEED_ALL    := $(NEED_QUICK) neovim zsh fish libzmq3-dev python3-zmq python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+NEED_QUICK  := $(NEED_SUITES) libsndfile1 libblosc1 liblz4-1 libzstd1 libzmq5 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
+NEED_ALL    := $(NEED_QUICK) neovim zsh fish libzmq3-dev python3-zmq python3-zarr python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
 	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
@@ -341,7 +341,7 @@ onnxruntime:
 	  $(PYTHON) -m zipfile -e onnxruntime-*.whl . && rm onnxruntime-*.whl; } || echo "no ONNX Runtime is to be had: models are not tested with it"
 # Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
 PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
-QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema lsp completion includes)
+QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings stores schema lsp completion includes)
 ALL_TOO := $(addprefix check-,plugins collectives ranks_live live view ranks_report ends tune page service udp network live_set reuse python model corpora)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
 	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
@@ -363,7 +363,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: $B/tests/verb FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-$(patsubst %,check-%,plugins live view ends pictures recordings schema lsp completion video tune ranks ranks_live ranks_report collectives service udp network live_set reuse model corpora): \
+$(patsubst %,check-%,plugins live view ends pictures recordings stores schema lsp completion video tune ranks ranks_live ranks_report collectives service udp network live_set reuse model corpora): \
   check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-python: wheel-built

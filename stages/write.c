@@ -61,9 +61,10 @@ static void begin_worker(gp_writer *w, int i)
     const gp_write_opts *o = w->o;
     gp_outfile *f = &w->worker[i].file;
     f->by = w->files, f->keeps = o->if_exists != GP_REPLACE, f->is_sole = !o->single;
+    f->folder = gp_write_is_folder(o) ? gp_rowsfile_of(o->as)->may_replace : NULL;
     f->durable = o->durable == GP_NOT_DURABLE  ? GP_DURABLE_NONE
                : o->durable == GP_FILE_BY_FILE && !(o->resumes && o->live) ? GP_DURABLE_FILE
-               : o->single || o->rotates       ? GP_DURABLE_END
+               : o->single || o->rotates || f->folder ? GP_DURABLE_END
                                                : GP_DURABLE_END_ALONE;
 }
 
@@ -189,7 +190,7 @@ static const gp_opt options[] = {
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
       .help = "auto: by the file's extension; standard output, a process, devices and FIFOs of other names get raw data"
               GP_FORMATS_HELP },
-    { GP_BOOL(gp_write_opts, stack), .help = "one .npy, .npz or text for all: join frames along a new axis 0" },
+    { GP_BOOL(gp_write_opts, stack), .help = "one .npy, .npz, Zarr store or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
               "on), not only when it is whole, and the header of a .npy always says how many rows "
@@ -213,7 +214,10 @@ static const gp_opt options[] = {
               "has its name; none: nothing is promised" },
     { GP_INT(gp_write_opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(gp_write_opts, compression), .def = "3", .min = 0, .max = 9,
-      .help = "png, tiff: 0 is fast, 9 is small; a TIFF is not compressed where this is not said" },
+      .help = "png, tiff, zarr: 0 is fast, 9 is small; a TIFF is not compressed where this is not said; zarr: by zstd, 0: "
+              "not" },
+    { GP_INT(gp_write_opts, chunk), .min = 0, .max = 1e15, .unit = "rows",
+      .help = "zarr: of how many indices of axis 0 a chunk is, which is a file; 0: of a frame's" },
     { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
     { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING "|mono",
       .help = "jpeg, y4m: how many pixels share a color: four, two side by side, none; y4m: without colors. Of y4m "

@@ -59,6 +59,8 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     ck_assert_uint_eq(io_runs(TEXT(yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: %s, out: x}\n"
                                    "  - {use: discard, in: x}\n", frames[k].text, name)), 1);
     /* Another name: known by its first bytes, or not at all. */
+    if (rows && rows->is_folder)       /* test_zarr.c */
+        return;
     OWNED char *file = pipe_read(io_dir, name, &n);
     bool plain = as == GP_RAW || (rows && rows->encode);
     ck_assert_int_eq(gp_filetype_begun(file, n), plain ? GP_AUTO : as);

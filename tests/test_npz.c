@@ -123,8 +123,8 @@ TEST_EACH(refuses, refused)
 TEST(not_written)
 {
     static const struct { const char *metadata, *options, *said; } cases[] = {
-        { "[]", "path: a.npz, compression: 3", "'compression' has no effect on a file that is not a PNG or TIFF" },
-        { "[]", "path: '%d.npz', stack: true", "'stack' joins frames in one .npy, .npz or text file" },
+        { "[]", "path: a.npz, compression: 3", "'compression' has no effect on a file that is not a PNG, TIFF or Zarr" },
+        { "[]", "path: '%d.npz', stack: true", "'stack' joins frames in one .npy, .npz, Zarr or text file" },
         { "[]", "path: a.npy, member: u", "'member' has no effect on a file that is not a .npz" },
         { "[]", "path: a.npz, member: 'a/b'", "'a/b' cannot name an array: a name has 1 to 200 bytes and no '/'" },
         { "[]", "path: a.npz, member: ''", "'' cannot name an array" },

@@ -405,7 +405,7 @@ static const struct { const char *type, *write, *said; } refused[] = {
     { "dtype: f16, shape: [2]", "path: a.jsonl", "text holds no f16 and no c64" },
     { "dtype: f32, shape: [2, 2, 2]", "path: a.csv", "text has frames of shape [rows] or [rows, columns]" },
     { "dtype: f32, shape: [2, 2]", "path: a.csv, stack: true", "text has frames of shape [rows] or [rows, columns]" },
-    { "dtype: f32, shape: [2]", "path: 'a%d.csv', stack: true", "'stack' joins frames in one .npy, .npz or text file" },
+    { "dtype: f32, shape: [2]", "path: 'a%d.csv', stack: true", "'stack' joins frames in one .npy, .npz, Zarr or text file" },
     { "dtype: f32, shape: [2]", "path: a.csv, sample_rate: 8000", "'sample_rate' has no effect" },
 };
 

@@ -51,7 +51,7 @@ bool gp_shows_holes(int fd)
 bool gp_outfile_has_all(const gp_outfile *f, char err[GP_WHY])
 {
     struct stat st;
-    off_t hole = gp_shows_holes(f->fd) && !fstat(f->fd, &st) ? lseek(f->fd, 0, SEEK_HOLE) : -1;
+    off_t hole = !f->folder && gp_shows_holes(f->fd) && !fstat(f->fd, &st) ? lseek(f->fd, 0, SEEK_HOLE) : -1;
     return hole < 0 || hole >= st.st_size || gp_why(err, TRUNCATED);
 }
 

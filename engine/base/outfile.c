@@ -46,11 +46,14 @@ static int open_temporary(gp_outfile *f, mode_t mode)
             errno = ENAMETOOLONG;
             return -1;
         }
-        fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (f->folder)
+            fd = mkdir(f->tmp, mode | (mode & 0444) >> 2) ? -1 : open(f->tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        else
+            fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST)
             return -1;
         if (fd >= 0 && !gp_hold_temporary(fd))
-            unlink(f->tmp), close(fd), fd = -1;
+            remove(f->tmp), close(fd), fd = -1;
     }
     return fd;
 }
@@ -106,7 +109,7 @@ static void discard(const gp_outfile *f)
 {
     char now[PATH_MAX];
     if (gp_outfile_find(f, now))
-        unlink(now);
+        f->folder ? gp_remove_tree(now) : (void)unlink(now);
     gp_outfile_let_go(f);
 }
 
@@ -163,11 +166,12 @@ static bool find(gp_outfile *f, const char *path, gp_target *t, bool adds, char 
 {
     if (!gp_target_find(t, path))
         return cannot(err);
-    if (S_ISDIR(t->st.st_mode))
-        return gp_why(err, "cannot be written: it is a folder");
-    f->in_place = !t->is_name;
+    const bool folder = S_ISDIR(t->st.st_mode), file = S_ISREG(t->st.st_mode);
+    if (f->folder ? file : folder)
+        return gp_why(err, "cannot be written: it is a %s", file ? "file, and no folder" : "folder");
+    f->in_place = !t->is_name && !folder;
     f->lent = t->own >= 0;
-    f->replaces = S_ISREG(t->st.st_mode);
+    f->replaces = file || folder;
     if (f->in_place) {
         strcpy(f->path, t->path);
         f->placed = false;
@@ -175,6 +179,8 @@ static bool find(gp_outfile *f, const char *path, gp_target *t, bool adds, char 
     }
     if (f->replaces && f->keeps)
         return is_there(err);
+    if (folder && !f->folder(t->path, err))
+        return false;
     if (!find_folder(f, t->path, !strcmp(t->path, path), err))
         return false;
     strcpy(f->path, t->path);
@@ -397,6 +403,17 @@ int gp_name_anew(const char *tmp, const char *path)
     return 0;
 }
 
+/* Gives a folder the name of another, which goes; where the file system does not exchange two, there is a moment between. */
+static int exchange(const gp_outfile *f)
+{
+    char why[GP_WHY];
+    if (!f->folder(f->path, why))
+        return EEXIST;
+    int bad = renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path, RENAME_EXCHANGE) ? errno : 0;
+    gp_remove_tree(bad == EINVAL || bad == ENOSYS ? f->path : f->tmp);
+    return bad != EINVAL && bad != ENOSYS ? bad : rename(f->tmp, f->path) ? errno : 0;
+}
+
 /* Gives the file its name; what is there by now goes, unless it keeps that. 0 or errno. */
 static int name_it(gp_outfile *f)
 {
@@ -405,14 +422,21 @@ static int name_it(gp_outfile *f)
         return errno;
     int bad = gp_name_anew(f->tmp, f->path);
     f->replaces = bad && !lstat(f->path, &st);
+    if (bad && !f->keeps && f->folder && f->replaces)
+        return exchange(f);
     return !bad || f->keeps ? bad : rename(f->tmp, f->path) ? errno : 0;
+}
+
+static int sync_it(const gp_outfile *f)
+{
+    return f->folder ? gp_sync_all(f->fd) : gp_sync_file(f->fd);
 }
 
 /* Names the open file; with `durable: file` it is on disk before, and its name after. */
 static int publish(gp_outfile *f)
 {
     bool now = f->durable == GP_DURABLE_FILE;
-    int bad = now ? gp_sync_file(f->fd) : 0;
+    int bad = now ? sync_it(f) : 0;
     if (bad || (bad = name_it(f)))
         return bad;
     f->published = true;
@@ -457,7 +481,7 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
     if (!f->in_place && !gp_outfile_has_all(f, err))
         return false;
     int bad = f->in_place ? 0 : !was_named ? publish(f)
-            : f->durable == GP_DURABLE_FILE ? gp_sync_file(f->fd) : 0;
+            : f->durable == GP_DURABLE_FILE ? sync_it(f) : 0;
     if (bad && !f->published)
         return not_published(f, bad, err);
     if (!bad && was_named)

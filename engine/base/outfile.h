@@ -34,6 +34,8 @@ typedef struct gp_outfile {
     bool needs_folder;                 /* a folder that is missing is an error; else it is
                                           made */
     gp_durable durable;
+    /* NULL: a regular file; else a folder, and whether it may replace the one that is there. `fd` is then for openat(). */
+    bool (*folder)(const char *path, char err[GP_WHY]);
     int fd;                            /* valid while `open` */
     bool open, in_place;
     bool lent;                         /* `fd` is the process's own, and stays open */

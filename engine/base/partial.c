@@ -124,7 +124,7 @@ int gp_outfile_kept(const gp_outfile *f, char first[PATH_MAX])
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
         n = kept_number(e->d_name, f->path);
-        if (n && !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+        if (n && !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) && (S_ISREG(st.st_mode) || (f->folder && S_ISDIR(st.st_mode))))
             lowest = !found++ || n < lowest ? n : lowest;
     }
     if (d)

@@ -27,6 +27,7 @@
     X(jsonl, gp_jsonl, ".jsonl .ndjson") \
     X(npz, gp_npz, ".npz") \
     X(tiff, gp_tiff, ".tif .tiff .btf") \
+    X(zarr, gp_zarr_array, ".zarr") \
     X(y4m, gp_y4m_video, ".y4m") \
     X(video, gp_video, ".mp4 .m4v .mov .3gp .mkv .webm .avi .flv .wmv .ts .mts .m2ts .mpg .mpeg .m2v .vob .h264 .264 .hevc .265 .ivf .gif")
 /* In place of the constant: first bytes. */

@@ -28,6 +28,8 @@ typedef struct gp_rowsfile_how {
     bool alone;                /* of a writer: there is one frame */
     int range;                 /* of a reader of video, as gp_y4m has it; */
     int colors, stream;        /* ... as gp_picfile_how has it; which of a file's streams: negative: the best */
+    int64_t level;             /* of a reader of what has several: which */
+    int64_t chunk;             /* of a writer: rows that are compressed at once; 0: those of a frame */
     int header;                /* of a reader of CSV; */
     uint64_t header_line;      /* ... where that is `auto`: by head() of the first file its header, or that it has none; 0: not known */
     bool decimal_comma;        /* ... its numbers are 3,5, and no comma separates them */
@@ -67,6 +69,8 @@ typedef struct gp_rows_head {
     /* Bytes of it from anywhere: how many were there, -1 with errno. NULL: there are none but these. */
     int64_t (*more)(void *user, int64_t at, void *to, size_t n);
     void *user;
+    /* The same of a file in what is a folder, and has no bytes itself. NULL: it is none. */
+    int64_t (*beside)(void *user, const char *name, int64_t at, void *to, size_t n);
     char *note;                /* NULL; else GP_WHY bytes, empty: for what was guessed, in words behind the file's name */
     uint64_t *header_line;     /* NULL; else 0: for what later files are compared with */
 } gp_rows_head;
@@ -88,6 +92,7 @@ struct gp_rowsfile {
                                           written */
     bool by_turns;                     /* most such files are read in order, by one worker at a time */
     const char *program;               /* NULL; of a stream, which is not read: a command that makes raw data of FILE */
+    bool is_folder;                    /* so is each such file, and `fd` below leads to one */
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */
@@ -119,6 +124,8 @@ struct gp_rowsfile {
     const char *before;
     /* A frame -> what stands for its rows in a file, after what is in `out`: a file is nothing but that. */
     bool (*encode)(const gp_rowsfile *as, const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
+    /* Of what is a folder: may it replace what is at `path`, a folder, too? */
+    bool (*may_replace)(const char *path, char err[GP_WHY]);
     char separator;                    /* of text: what stands between numbers that are written; 0: JSON */
     /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type.
      * NULL: an error. */

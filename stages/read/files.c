@@ -93,8 +93,10 @@ static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view
     struct stat st;
     if (fstat(f->fd, &st))
         return gp_why(why, "cannot be read: %s", gp_strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return gp_why(why, "is not a regular file");
+    const bool folder = gp_read_is_rows(o) && gp_rowsfile_of(o->as)->is_folder;
+    if (folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
+        return gp_why(why, folder ? "is no folder, as a %s store is" : "is not a regular file%.0s",
+                      folder ? gp_rowsfile_of(o->as)->name : "");
     char byte;
     if (!st.st_size && gp_read_at(f->fd, &byte, 1, 0) > 0)
         return gp_why(why, "says a size of 0 bytes, and has some: it cannot be one of several files");

@@ -37,6 +37,19 @@ gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame)
 
 /* ---- which files ----------------------------------------------------- */
 
+/* May this folder be a file of a format that has folders: as `format` says, or by its name or what is in it? */
+static bool is_folder(gp_shape *s, const gp_read_opts *o, const char *path)
+{
+    static const char *const names[] = { "zarr.json", ".zarray", ".zgroup" };
+    char *file = gp_shape_alloc(s, strlen(path) + 16);
+    bool is = o->format == GP_FORMAT_zarr || (!o->format && gp_filetype_of(path) == GP_FORMAT_zarr);
+    for (int i = 0; !o->format && !is && i < 3; i++) {
+        strcpy(stpcpy(stpcpy(file, path), "/"), names[i]);
+        is = gp_probe_size(s, file) >= 0;
+    }
+    return is;
+}
+
 /* Fills in file, nfiles, live. *many: a glob or numbered. False: ask again, or
  * an error was added. */
 static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool *many)
@@ -86,7 +99,7 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
         return gp_shape_missing(s, "path", "cannot read '%s': %s%s", o->file[0],
                                 gp_strerror((*first)->error), !gp_path_lacks_zero(o->file[0]) ? ""
                                 : "; a number is %d, or with its digits %05d");
-    if ((*first)->kind == GP_FILE_DIR)
+    if ((*first)->kind == GP_FILE_DIR && !is_folder(s, o, o->file[0]))
         return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in "
                                         "'%s/*.npy'", o->file[0], o->file[0]);
     o->live = (*first)->kind == GP_FILE_STREAM;
@@ -189,9 +202,11 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
     char *name = gp_shape_alloc(s, strlen(o->path) + 1);
     gp_path_first_choice(o->path, name);
     bool is_there = first && !first->error && first->kind == GP_FILE_REGULAR && !gp_path_is_device(first->path);
+    bool folder = first && !first->error && first->kind == GP_FILE_DIR;
     o->whole = o->format == GP_WHOLE;
     o->as = o->whole ? GP_RAW
           : o->format ? (gp_filetype)o->format
+          : folder ? GP_FORMAT_zarr
           : o->command.n ? GP_RAW
           : is_there ? gp_filetype_is(first->path, first->head, first->nhead)
                      : gp_filetype_of(first ? first->path : name);
@@ -207,7 +222,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .strict = o->strict,
                                  .max_pixels = o->max_pixels, .range = o->range, .colors = o->colors,
-                                 .stream = (int)o->stream, .header = o->header,
+                                 .stream = (int)o->stream, .level = o->level, .header = o->header,
                                  .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
@@ -260,6 +275,8 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
     if (gp_read_is_pictures(o) && o->colors == GP_COLORS_PLANES)
         return gp_shape_fail(s, "colors", "'colors: planes' is for video, not for '%s'", o->path);
     if (!gp_filetype_takes(o->as, "stream") && !without(s, o, many, "stream", "video"))
+        return false;
+    if (!gp_filetype_takes(o->as, "level") && !without(s, o, many, "level", "Zarr"))
         return false;
     if (!gp_filetype_takes(o->as, "sample_rate")
         && !without(s, o, many, "sample_rate", "recording"))
@@ -426,10 +443,19 @@ static int64_t more(void *user, int64_t at, void *to, size_t n)
     return gp_probe_bytes(p->s, p->f, at, to, n);
 }
 
+static int64_t beside(void *user, const char *name, int64_t at, void *to, size_t n)
+{
+    const probed *p = user;
+    char *path = gp_shape_alloc(p->s, strlen(p->f->path) + strlen(name) + 2);
+    strcpy(stpcpy(stpcpy(path, p->f->path), "/"), name);
+    return gp_probe_bytes(p->s, &(gp_file){ .path = path }, at, to, n);
+}
+
 static bool look_at_head(gp_shape *s, gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
 {
     char note[GP_WHY] = "";
-    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, note, &o->rows.header_line };
+    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, f->kind == GP_FILE_DIR ? beside : NULL, note,
+                       &o->rows.header_line };
     if (!gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why)) {
         o->rows.header_line = 0;
         return false;

@@ -28,7 +28,7 @@ typedef struct gp_read_opts {
     gp_texts command;
     int format, stored, endian, tail, orientation, colors, shrink, when_full, missing; /* shrink: how often by two */
     int header, decimal, range;
-    int64_t offset, skip, start, frames, shuffle, sample_rate, max_pixels, stream;   /* shuffle: -1: not */
+    int64_t offset, skip, start, frames, shuffle, sample_rate, max_pixels, stream, level;    /* shuffle: -1: not */
     bool loop, reopen, strict;
     double rate;
     /* found by shape() */

@@ -82,6 +82,8 @@ static bool check_rotation(gp_shape *s, const gp_write_opts *o)
         return true;
     if (o->to_stdout || gp_path_is_device(o->path))
         return gp_shape_without(s, by, o->to_stdout ? "standard output" : "a device");
+    if (gp_write_is_folder(o) && !gp_shape_without(s, "keep", "Zarr stores, which are folders"))
+        return false;
     if (o->single)
         return gp_shape_without(s, by, o->named ? "files with the names of frames (%n)" : "pictures, of which each is a file");
     if (!o->numbered && !o->timed)
@@ -125,7 +127,7 @@ static bool check_resume(gp_shape *s, gp_write_opts *o)
                              "another time then: use %s", o->timed ? "%05d alone" : "'rotate_frames' or 'rotate_size'");
     if (o->durable == GP_NOT_DURABLE)
         return gp_shape_fail(s, "durable", "'resume' relies on what is on disk: leave out 'durable: none'");
-    return o->single || o->rotates || o->live
+    return o->single || o->rotates || (o->live && !gp_write_creates(o))
         || gp_shape_fail(s, "path", "a run that goes on, as 'resume' says, needs what this one has written: %sgive files several "
                          "frames each ('rotate_frames', with %%05d in the path), or each frame a file",
                          gp_write_creates(o) ? "" : "say 'live: true', ");
@@ -152,6 +154,12 @@ bool gp_write_is_video(const gp_write_opts *o)
 {
     const gp_rowsfile *f = gp_rowsfile_of(o->as);
     return f && f->begin;
+}
+
+bool gp_write_is_folder(const gp_write_opts *o)
+{
+    const gp_rowsfile *f = gp_rowsfile_of(o->as);
+    return f && f->is_folder;
 }
 
 /* Checks what the header of a video says, as far as it does not depend on its frames. */
@@ -200,9 +208,9 @@ static bool lists(gp_shape *s, const char *key)
 static bool check_format(gp_shape *s, gp_write_opts *o)
 {
     static const struct { const char *name, *what; } options[] = {
-        { "compression", "PNG or TIFF" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or .y4m" },
+        { "compression", "PNG, TIFF or Zarr" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or .y4m" },
         { "sample_rate", "recording" }, { "frame_rate", ".y4m" }, { "pixel_aspect", ".y4m" }, { "siting", ".y4m" },
-        { "bits", ".y4m" }, { "range", ".y4m" }, { "member", ".npz" },
+        { "bits", ".y4m" }, { "range", ".y4m" }, { "member", ".npz" }, { "chunk", "Zarr" },
     };
     char what[64];
     bool ok = true;
@@ -225,7 +233,8 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
     if (o->pages && !gp_shape_node(s, "compression"))
         o->compression = 0;            /* what is in many pages is to be read fast, and by any program */
     o->rows = (gp_rowsfile_how){ .format = o->as, .member = o->member, .stack = o->stack, .sample_rate = o->sample_rate,
-                                 .quality = (int)o->quality, .compression = (int)o->compression, .alone = o->single };
+                                 .quality = (int)o->quality, .compression = (int)o->compression, .chunk = o->chunk,
+                                 .alone = o->single };
     return ok;
 }
 
@@ -274,13 +283,15 @@ bool gp_write_check(gp_shape *s)
         return false;
     bool stacks = o->as == GP_NPY || gp_write_is_text(o) || (rows && rows->is_array && !rows->pages);
     if (o->stack && (o->single || !stacks))
-        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy, .npz or text file, which '%s' is not",
+        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy, .npz, Zarr or text file, which '%s' is not",
                              o->path);
+    if (gp_write_is_folder(o) && !o->path[gp_path_folder(o->path)])
+        return gp_shape_fail(s, "path", "'%s' ends in '/': it is made as a whole, under its name without that", o->path);
     if (o->member && !check_member(s, o))
         return false;
     if (!check_format(s, o))
         return false;
-    if (gp_write_creates(o) && !gp_shape_without(s, "live", o->pages ? "a TIFF"
+    if (gp_write_creates(o) && !gp_write_is_folder(o) && !gp_shape_without(s, "live", o->pages ? "a TIFF"
                                                  : stacks ? "a .npz, whose list of arrays is at its end"
                                                  : "a recording, whose header is right at its end only"))
         return false;
@@ -319,6 +330,8 @@ bool gp_write_shape(gp_shape *s)
         return gp_shape_fail(s, o->to, "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
                              "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0],
                              o->pages ? "shape" : "others");
+    if ((double)o->chunk * (double)gp_bytes(t) / (double)(o->stack ? 1 : t->dim[0]) > 0x1p40)
+        return gp_shape_fail(s, "chunk", "a chunk of %lld rows would have more than 1 TiB", (long long)o->chunk);
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     s->any_length = o->to_stdout || (!o->command.n && gp_path_is_device(o->path));

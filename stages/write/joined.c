@@ -154,7 +154,7 @@ static bool append_rows(gp_writer *w, const gp_call *c, const gp_frame *f, const
     row.dim[0] = 1;
     size_t bytes = gp_bytes(&row);
     w->began = true;
-    if (!gp_outfile_check(file, w->size, why))
+    if ((w->o->live && !file->published && !gp_outfile_publish(file, why)) || !gp_outfile_check(file, w->size, why))
         return false;
     for (int i = 0; i < n; i++) {
         *at = i;
@@ -169,7 +169,7 @@ static bool append_rows(gp_writer *w, const gp_call *c, const gp_frame *f, const
             return false;
         w->joined.dim[0] += rows;
     }
-    if (fstat(file->fd, &st))
+    if (fstat(file->fd, &st) || S_ISDIR(st.st_mode))
         w->size = 0;
     else if ((size_t)st.st_size > w->size)         /* else somebody has cut it since, which the next check says */
         w->size = (size_t)st.st_size;

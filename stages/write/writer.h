@@ -24,7 +24,7 @@ typedef struct gp_write_opts {
     gp_texts command;
     int format;
     bool stack, live;
-    int64_t compression, start, quality, sample_rate;
+    int64_t compression, start, quality, sample_rate, chunk;
     int64_t rotate_frames, rotate_time, rotate_size, keep;
     bool append;
     int if_exists, durable, subsampling, siting, range;
@@ -124,6 +124,7 @@ bool gp_write_is_pictures(const gp_write_opts *o);
 bool gp_write_is_text(const gp_write_opts *o);
 bool gp_write_creates(const gp_write_opts *o);
 bool gp_write_is_video(const gp_write_opts *o);
+bool gp_write_is_folder(const gp_write_opts *o);
 
 /* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_AGAIN; GP_FAILED with
  * `why`. */

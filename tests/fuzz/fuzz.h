@@ -22,7 +22,7 @@ typedef struct fuzz_harness {
 
 extern const fuzz_harness fuzz_cu, fuzz_edit, fuzz_expr, fuzz_jpeg, fuzz_lua, fuzz_module, fuzz_npy, fuzz_npz, fuzz_onnx,
                           fuzz_png, fuzz_pnm, fuzz_report, fuzz_set, fuzz_text_rows, fuzz_tiff, fuzz_top, fuzz_wire, fuzz_y4m,
-                          fuzz_yaml;
+                          fuzz_yaml, fuzz_zarr;
 extern const fuzz_harness *const fuzz_all[];       /* ends with NULL */
 const fuzz_harness *fuzz_find(const char *name);   /* NULL: there is none */
 

@@ -4,7 +4,8 @@
 
 const fuzz_harness *const fuzz_all[] = {
     &fuzz_cu, &fuzz_edit, &fuzz_expr, &fuzz_jpeg, &fuzz_lua, &fuzz_module, &fuzz_npy, &fuzz_npz, &fuzz_onnx, &fuzz_png,
-    &fuzz_pnm, &fuzz_report, &fuzz_set, &fuzz_text_rows, &fuzz_tiff, &fuzz_top, &fuzz_wire, &fuzz_y4m, &fuzz_yaml, NULL
+    &fuzz_pnm, &fuzz_report, &fuzz_set, &fuzz_text_rows, &fuzz_tiff, &fuzz_top, &fuzz_wire, &fuzz_y4m, &fuzz_yaml, &fuzz_zarr,
+    NULL
 };
 
 const fuzz_harness *fuzz_find(const char *name)

@@ -19,7 +19,7 @@ ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/
         "tiff": ["tests/data/tiff"]}
 LONGEST = {"yaml": 3000, "edit": 1000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
            "top": 3000, "report": 4000, "cu": 2000, "jpeg": 2000, "pnm": 400, "text": 400,
-           "npz": 3000, "onnx": 1500, "tiff": 4000, "y4m": 400}
+           "npz": 3000, "onnx": 1500, "tiff": 4000, "y4m": 400, "zarr": 1500}
 WORDS = {
     "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
             "stages use name in out window frames partial carry state init workers zero on_hole dtype shape "
@@ -49,6 +49,10 @@ WORDS = {
             "\\x16\\x01\\x03\\x00 \\x17\\x01\\x04\\x00 \\x1c\\x01\\x03\\x00 \\x42\\x01\\x03\\x00 \\x53\\x01\\x03\\x00 ImageJ= \\x0aimages=3",
     "text": "nan inf NaN -Infinity 1e308 5e-324 -9223372036854775808 18446744073709551615 0.1 1,2 3;4 5\\x096 7\\x208 [ ] #\\x20 "
             "\\x0a \\x0d\\x0a \\xef\\xbb\\xbf a,b \\x220\\x22",
+    "zarr": "zarr_format node_type array group shape data_type chunk_grid regular configuration chunk_shape chunk_key_encoding default "
+            "codecs bytes endian little big transpose order zstd gzip blosc crc32c numcodecs.lz4 zlib sharding_indexed index_codecs "
+            "index_location start end fill_value NaN 0x7e00 attributes ome multiscales datasets path must_understand false chunks dtype "
+            "<f4 compressor id filters dimension_separator \\x00",
     "pnm": "P5 P6 P2 P4 Pf PF # 255 65535 4095 -1.0 1.0 2.5e-1 \\x0a 7\\x205\\x20",
     "png": "IHDR PLTE tRNS IDAT IEND gAMA sBIT bKGD iCCP tEXt zTXt sRGB eXIf",
 }
