@@ -59,8 +59,7 @@ static bool turn(gp_dcall *c, unsigned axes, void *data, gp_view *made)
 
 static gp_dim3 grid_of(const gp_dcall *c, size_t blocks, int groups)
 {
-    size_t most = gp_rec_on_cpu(c) ? 1 : BLOCKS;
-    return (gp_dim3){ (unsigned)(blocks < most ? blocks : most), (unsigned)groups, (unsigned)c->n };
+    return (gp_dim3){ gp_blocks((int64_t)blocks, 1, gp_rec_on_cpu(c) ? 1 : BLOCKS), (unsigned)groups, (unsigned)c->n };
 }
 
 static bool queue_long(gp_dcall *c, const gp_view *x, quantile_work *w, const double *q, gp_dim3 block)
