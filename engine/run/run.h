@@ -262,11 +262,7 @@ static inline int gp_ring_room(const gp_ringrt *r)
 /* The firings of producer p that have room in its ring r, whose consumer has used `used` frames. */
 static inline uint64_t gp_actor_room(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
 {
-    uint64_t frames = used + (uint64_t)gp_ring_room(r);
-    const gp_regroup *g = p->regroup;
-    if (g && g->every > 1)             /* up to the last that does not make a frame too many */
-        return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;
-    return g ? frames / (uint64_t)g->make : frames;
+    return gp_firings_with_room(p->regroup, used + (uint64_t)gp_ring_room(r));
 }
 
 /* Does buffer b end when the other inputs of p do? Held frames do so only beside an input that ends by itself. */
