@@ -506,8 +506,6 @@ void gp_run_fail(gp_run *run, const gp_errs *errs);
 /* Does the failure of a frame, in t->errs, end the run? GP_E_MISMATCH always does. If not,
  * the errors become warnings of the run. */
 bool gp_frame_drop_or_fail(gp_threadrt *t);
-/* Errors of stages in which more frames failed than 'max_dropped' allows. */
-void gp_frames_check_dropped(const gp_run *run, gp_errs *errs);
 /* Wakes all threads: something ends, or pauses. */
 void gp_run_wake(gp_run *run);
 /* Raises the level and wakes everybody. */

@@ -46,7 +46,6 @@ typedef struct gp_collective {
  *          Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009, J. Parallel Distrib.
  *          Comput. 69, 117-124; PERFORMANCE.md of nccl-tests) */
 typedef struct gp_traffic { size_t mine; double bytes; int steps; } gp_traffic;
-void gp_collective_by_mpi(gp_shape *s, size_t mine);
 
 /* For shape(), when the types are known: where it runs. `unfit`: why NCCL cannot do this, or NULL. False with an
  * error. */
