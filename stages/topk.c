@@ -9,8 +9,9 @@
 #include "base/plural.h"
 #include "axes.h"
 #include "device.h"
+#include "sort.h"
 
-enum { SIZE = 2048, LOG_SIZE = 11, BLOCK = 256, BLOCKS = 1 << 14 };    /* SIZE: as in kernels/topk.cu */
+enum { BLOCK = 256, BLOCKS = 1 << 14 };
 
 struct opts {
     int64_t k, axis;

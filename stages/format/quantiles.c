@@ -4,9 +4,10 @@
 #include "device.h"
 #include "quantile.h"
 #include "quantiles.h"
+#include "sort.h"
 #include "strided.h"
 
-enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE, BLOCK = 256, BLOCKS = 1 << 14, BINS = 256 };   /* as in kernels/sort.h */
+enum { BLOCK = 256, BLOCKS = 1 << 14, BINS = 256 };   /* BINS as in kernels/quantile.cu */
 
 static size_t up(size_t n) { return (n + 255) / 256 * 256; }
 
