@@ -64,16 +64,6 @@ bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traff
     return true;
 }
 
-bool gp_collective_stack(gp_shape *s)
-{
-    const gp_type *x = &s->in[0];
-    if (x->ndim == GP_MAXDIM)
-        return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
-    s->out[0] = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
-    memcpy(s->out[0].dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
-    return true;
-}
-
 void gp_collective_all(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
     memcpy(y->data, all, n * (size_t)r->ranks);
