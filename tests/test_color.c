@@ -1,6 +1,5 @@
 /* test_color.c - the kind `color` in whole pipelines: frames of other depths, of several sizes, with fewer rows.
  * What it computes, stages_cases.c compares with NumPy. */
-#include "base/outfile.h"
 #include "iotest.h"
 
 /* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colors. */

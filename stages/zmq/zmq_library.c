@@ -12,7 +12,6 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/thread.h"
-#include "base/why.h"
 #include "zmq_library.h"
 
 gp_zmq_library gp_zmq;
