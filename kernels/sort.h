@@ -2,9 +2,10 @@
 #ifndef GP_SORT_H
 #define GP_SORT_H
 
-#include "map.h"
+enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE };          /* what a block sorts */
 
-enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE };          /* what a block sorts; as in stages/topk.c, stages/format/quantiles.c */
+#ifdef __cplusplus
+#include "map.h"
 
 /* ---- order ------------------------------------------------------------- */
 
@@ -54,4 +55,5 @@ template <class E> static __device__ __forceinline__ void sort_runs(E *v, unsign
     }
 }
 
+#endif
 #endif

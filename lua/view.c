@@ -43,7 +43,8 @@ void gp_lua_view_stale(lua_State *L, const gp_lua_view *v)
                 "in a gpipe.array", v->name);
 }
 
-void gp_lua_view_alive(lua_State *L, gp_lua_view *v)
+/* Raises an error when the view's call is over, or the run is cancelled. */
+static void check_alive(lua_State *L, gp_lua_view *v)
 {
     if (v->born != *v->now)
         gp_lua_view_stale(L, v);
@@ -75,7 +76,7 @@ gp_lua_view *gp_lua_view_arg(lua_State *L, int arg)
     if (!same && !(handle && v))
         gp_lua_fail(L, "expected a view, not %s%s", kind_of(L, arg),
                     arg == 1 ? "; a method is called with a colon, 'v:sum()'" : "");
-    gp_lua_view_alive(L, v);
+    check_alive(L, v);
     return v;
 }
 
@@ -202,7 +203,7 @@ static int64_t flat(lua_State *L, gp_lua_view *v, int idx)
 {
     static const char *const letters = ", j, k, l, m, n, o, p";
     int64_t i;
-    gp_lua_view_alive(L, v);
+    check_alive(L, v);
     bool many = v->type.ndim > 1;
     if (!gp_lua_toint(L, idx, &i) || i < 1 || i > v->count)
         gp_lua_fail(L, "index %s is outside 1..%" PRId64 " of '%s'%s%.*s%s",
@@ -297,7 +298,7 @@ int gp_lua_view_get(lua_State *L, gp_lua_view *v)
     lua_rawget(L, lua_upvalueindex(1));
     if (!lua_isnil(L, -1))
         return 1;
-    gp_lua_view_alive(L, v);
+    check_alive(L, v);
     return push_field(L, v, lua_tostring(L, 2));
 }
 
@@ -309,7 +310,7 @@ int gp_lua_view_put(lua_State *L, gp_lua_view *v)
         gp_lua_set_element(L, v, i, 3);
         return 0;
     }
-    gp_lua_view_alive(L, v);
+    check_alive(L, v);
     bool shape = !strcmp(lua_tostring(L, 2), "shape") && v->most.ndim;
     if ((!shape && strcmp(lua_tostring(L, 2), "valid")) || v->root != v)
         gp_lua_fail(L, "'%s' of a view cannot be set", lua_tostring(L, 2));
@@ -324,7 +325,7 @@ int gp_lua_view_put(lua_State *L, gp_lua_view *v)
 
 int gp_lua_view_len(lua_State *L, gp_lua_view *v)
 {
-    gp_lua_view_alive(L, v);
+    check_alive(L, v);
     gp_lua_pushint(L, v->count);
     return 1;
 }

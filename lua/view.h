@@ -90,8 +90,6 @@ void gp_lua_view_reshape(lua_State *L, gp_lua_view *v, int idx);
  * for writing: the view must be an output or an array. */
 gp_lua_view *gp_lua_view_arg(lua_State *L, int arg);
 gp_lua_view *gp_lua_view_out(lua_State *L, int arg);
-/* Raises an error when the view's call is over, or the run is cancelled. */
-void gp_lua_view_alive(lua_State *L, gp_lua_view *v);
 /* Argument `arg` as a whole number within lo .. hi, `def` when absent. */
 int64_t gp_lua_arg_int(lua_State *L, int arg, int64_t def, int64_t lo, int64_t hi,
                        const char *what);

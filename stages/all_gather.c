@@ -1,11 +1,12 @@
 /* all_gather.c - the frames of all ranks, one behind the other, in each of them. */
+#include "axes.h"
 #include "collective.h"
 
 static bool shape(gp_shape *s)
 {
     const gp_type *x = &s->in[0];
     s->serial = true;
-    if (!gp_collective_stack(s))
+    if (!gp_shape_stack(s, s->ranks))
         return false;
     const gp_traffic traffic = { gp_bytes(x), (double)gp_bytes(x) * (s->ranks - 1), s->ranks - 1 };
     return gp_collective_shape(s, NULL, &traffic);

@@ -12,15 +12,10 @@ struct opts {
 
 static const char *const names[] = { "yuv420", "yuv422", "yuv444", "rgb", "bgr", "gray" };
 
-static bool is_colored(int format)
-{
-    return format == GP_RGB || format == GP_BGR;
-}
-
 /* Rows and columns of the pictures that such frames are. False: they are none. */
 static bool size_of(const gp_type *t, int format, int64_t *rows, int64_t *cols)
 {
-    bool pairs = format == GP_YUV420 || format == GP_YUV422, colors = is_colored(format);
+    bool pairs = format == GP_YUV420 || format == GP_YUV422, colors = gp_is_colored(format);
     int axis = format == GP_YUV444;
     *rows = t->dim[axis], *cols = t->dim[axis + 1];
     if (format == GP_YUV422)

@@ -8,22 +8,20 @@ struct opts { int64_t axis; };
 
 enum { PART = 64, LEVELS = 8 };            /* PART as in kernels/cumsum.cu; PART^LEVELS rows */
 
-/* The axis as the middle one of three, and how many sums of chunks each level has along it. */
-struct work { size_t outer, rows, inner, parts[LEVELS]; int levels; };
+/* The lines along the axis, and how many sums of chunks each level has along it. */
+struct work { gp_lanes line; size_t parts[LEVELS]; int levels; };
 
 static struct work work_of(const gp_type *t, int axis)
 {
-    struct work w = { .outer = 1, .rows = (size_t)t->dim[axis], .inner = 1 };
-    for (int k = 0; k < t->ndim; k++)
-        *(k < axis ? &w.outer : k > axis ? &w.inner : &(size_t){ 0 }) *= (size_t)t->dim[k];
-    for (size_t n = w.rows; n > PART; w.parts[w.levels++] = n)
+    struct work w = { .line = gp_lanes_of(t, axis, axis) };
+    for (size_t n = w.line.rows; n > PART; w.parts[w.levels++] = n)
         n = (n + PART - 1) / PART;
     return w;
 }
 
 static size_t bytes_of(const struct work *w, int level)
 {
-    return (w->outer * w->parts[level] * w->inner * sizeof(double) + 255) / 256 * 256;
+    return (w->line.outer * w->parts[level] * w->line.inner * sizeof(double) + 255) / 256 * 256;
 }
 
 static bool shape(gp_shape *s)
@@ -47,7 +45,7 @@ static bool launch(gp_dcall *c, const char *kernel, gp_dtype t, const struct wor
 {
     char name[32];
     snprintf(name, sizeof name, "%s_%s", kernel, gp_dtype_name(t));
-    return gp_launch_map(c, name, (int64_t)(w->outer * parts * w->inner), args, n);
+    return gp_launch_map(c, name, (int64_t)(w->line.outer * parts * w->line.inner), args, n);
 }
 
 /* Level 0 has the sums of chunks of the frame, the next those of chunks of level 0, ... */
@@ -64,19 +62,17 @@ static bool record(gp_dcall *c)
         sums[l + 1] = sums[l] + bytes_of(&w, l);
         if (!launch(c, "cumsum_parts", l ? kept : t, &w, w.parts[l],
                     GP_ARGS(&sums[l], &stride, l ? (void *)&sums[l - 1] : (void *)&x->data, l ? &stride : &from,
-                            &w.outer,
-                            l ? &w.parts[l - 1] : &w.rows, &w.inner)))
+                            &w.line.outer, l ? &w.parts[l - 1] : &w.line.rows, &w.line.inner)))
             return false;
     }
     for (int l = w.levels - 1; l >= 0; l--)
         if (!launch(c, "cumsum", kept, &w, (w.parts[l] + PART - 1) / PART,
                     GP_ARGS(&sums[l], &stride, &sums[l], &stride, l + 1 < w.levels ? &sums[l + 1] : &sums[l],
-                            &stride, &w.outer,
-                            &w.parts[l], &w.inner)))
+                            &stride, &w.line.outer, &w.parts[l], &w.line.inner)))
             return false;
     return launch(c, "cumsum", t, &w, w.levels ? w.parts[0] : 1,
-                  GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &sums[0], &stride, &w.outer, &w.rows,
-                          &w.inner));
+                  GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &sums[0], &stride, &w.line.outer, &w.line.rows,
+                          &w.line.inner));
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };

@@ -167,16 +167,10 @@ static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, const gp_ew_sp
     return a;
 }
 
-static unsigned blocks_of(int64_t threads, unsigned block, int64_t most)
-{
-    int64_t n = (threads + block - 1) / block;
-    return (unsigned)(n < 1 ? 1 : n < most ? n : most);
-}
-
 static gp_dim3 tile_grid(const gp_ew_program *p, const gp_ew_tiles *t, int n, gp_dim3 block)
 {
     int below = gp_ew_below(p);
-    return (gp_dim3){ blocks_of(t->line, block.x, INT32_MAX), blocks_of((t->rows + below - 1) / below, block.y, BLOCKS),
+    return (gp_dim3){ gp_blocks(t->line, block.x, INT32_MAX), gp_blocks((t->rows + below - 1) / below, block.y, BLOCKS),
                       (unsigned)n };
 }
 
@@ -227,7 +221,7 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
         if (p->shift[i].var)
             add(&a, &p->shift[i].to.by);
     gp_dim3 block = p->nshifts && tiles.rows > 1 ? (gp_dim3){ TILE_X, BLOCK / TILE_X, 1 } : (gp_dim3){ BLOCK, 1, 1 };
-    gp_dim3 grid = { blocks_of(linear ? (x->elements + 3) / 4 : x->elements, BLOCK, BLOCKS), 1, (unsigned)c->n };
+    gp_dim3 grid = { gp_blocks(linear ? (x->elements + 3) / 4 : x->elements, BLOCK, BLOCKS), 1, (unsigned)c->n };
     if (p->nshifts)
         grid = tile_grid(p, &tiles, c->n, block);
     if (f)

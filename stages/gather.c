@@ -87,25 +87,18 @@ static unsigned part(size_t n, unsigned most)
     return p;
 }
 
-static unsigned times(size_t n, unsigned each, unsigned most)
-{
-    size_t t = (n + each - 1) / each;
-    return t < most ? (unsigned)t : most;
-}
-
 static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out, *port = c->in[1].type.ndim ? &c->in[1] : NULL;
     const gp_type *t = &x->type;
     int axis = gp_axis(o->axis, t->ndim), mode = port ? o->mode : CHECKED;
-    size_t outer = 1, n = (size_t)t->dim[axis], m = port ? (size_t)gp_count(&port->type) : (size_t)o->index.n;
-    size_t run = gp_dtype_size(t->dtype), word = WORD, index_step = port ? gp_stride(port) : 0;
+    gp_lanes at = gp_lanes_of(t, axis, axis);
+    size_t m = port ? (size_t)gp_count(&port->type) : (size_t)o->index.n, index_step = port ? gp_stride(port) : 0;
+    size_t run = at.inner * gp_dtype_size(t->dtype), word = WORD;
     const void *index = port ? port->data : c->table;
     char kernel[32];
 
-    for (int k = 0; k < t->ndim; k++)
-        *(k < axis ? &outer : k > axis ? &run : &(size_t){ 0 }) *= (size_t)t->dim[k];
     while (run % word)
         word /= 2;
     size_t words = run / word, from = x->stride / word, to = y->stride / word;
@@ -116,14 +109,15 @@ static bool record(gp_dcall *c)
     if (!gp_rec_on_cpu(c)) {
         block.x = part(words, BLOCK), block.y = part(m, BLOCK / block.x);
         block.z = BLOCK / block.x / block.y;
-        block.z = part(outer, block.z < DEEP ? block.z : DEEP);
+        block.z = part(at.outer, block.z < DEEP ? block.z : DEEP);
         block.x = BLOCK / block.y / block.z;           /* all of a resident kernel have as many threads */
-        across = times(m, block.y, BLOCKS);
-        grid.x = times(words, block.x, BLOCKS), grid.y = across * times(outer, block.z, BLOCKS / across);
+        across = gp_blocks((int64_t)m, block.y, BLOCKS);
+        grid.x = gp_blocks((int64_t)words, block.x, BLOCKS);
+        grid.y = across * gp_blocks((int64_t)at.outer, block.z, BLOCKS / across);
     }
     return gp_launch(c, kernel, grid, block, 0,
-                     GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &index, &index_step, &outer, &n, &m,
-                             &words, &across, &mode));
+                     GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &index, &index_step, &at.outer, &at.rows,
+                             &m, &words, &across, &mode));
 }
 
 static const gp_port in[] = {

@@ -1,4 +1,5 @@
 /* gather_ranks.c - the frames of all ranks, one behind the other, in one of them. */
+#include "axes.h"
 #include "collective.h"
 
 struct opts { gp_collective_opts any; int64_t to; };
@@ -9,7 +10,7 @@ static bool shape(gp_shape *s)
     const gp_type *x = &s->in[0];
     s->serial = true;
     s->to_rank = s->ranks > 1 ? (int)o->to + 1 : 0;
-    if (!gp_collective_stack(s))
+    if (!gp_shape_stack(s, s->ranks))
         return false;
     const gp_traffic traffic = { gp_bytes(x), (double)gp_bytes(x) * (s->ranks - 1), 1 };
     return s->partial || (gp_rounds_has(s, "to", o->to) && gp_collective_shape(s, NULL, &traffic));

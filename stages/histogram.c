@@ -44,14 +44,14 @@ static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out;
-    size_t n = (size_t)gp_count(&x->type), xs = gp_stride(x), ys = gp_stride(y), blocks = n / (BLOCK * EACH) + 1;
+    size_t n = (size_t)gp_count(&x->type), xs = gp_stride(x), ys = gp_stride(y);
     struct histogram_range r = range_of(o, x->type.dtype);
     bool cpu = gp_rec_on_cpu(c);
     char kernel[32];
     if (!gp_fill_frames(c, y, 0))
         return false;
     snprintf(kernel, sizeof kernel, "histogram_%s", gp_dtype_name(x->type.dtype));
-    return gp_launch(c, kernel, (gp_dim3){ cpu ? 1 : (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n },
+    return gp_launch(c, kernel, (gp_dim3){ cpu ? 1 : gp_blocks((int64_t)n, BLOCK * EACH, BLOCKS), 1, (unsigned)c->n },
                      (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, sizeof(unsigned) * (size_t)o->bins,
                      GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &n, &r));
 }

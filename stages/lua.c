@@ -9,7 +9,7 @@
  * Here is what is known before a run: the script's text, its options, its outputs. Its workers
  * are made in lua/open.c and called in lua/call.c. */
 #include <string.h>
-#include "base/outfile.h"
+#include "base/why.h"
 #include "base/yaml.h"
 #include "worker.h"
 

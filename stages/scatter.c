@@ -88,40 +88,36 @@ static bool table(const gp_table_call *t)
     return true;
 }
 
-static unsigned times(size_t n, unsigned each, unsigned most)
-{
-    size_t t = (n + each - 1) / each;
-    return t < most ? (unsigned)t : most;
-}
-
 static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out, *port = c->in[1].type.ndim ? &c->in[1] : NULL;
     const gp_type *t = &x->type;
     int axis = gp_axis(o->axis, t->ndim), mode = port ? o->mode : CHECKED;
-    size_t outer = 1, n = (size_t)y->type.dim[axis], m = (size_t)t->dim[axis], run = gp_dtype_size(t->dtype), word = WORD;
+    gp_lanes at = gp_lanes_of(t, axis, axis);
+    size_t n = (size_t)y->type.dim[axis], run = at.inner * gp_dtype_size(t->dtype), word = WORD;
     const void *index = port ? port->data : c->table;
-    void *last = port && m > 1 ? c->scratch : NULL;
+    void *last = port && at.rows > 1 ? c->scratch : NULL;
     const char *name = gp_dtype_name(port ? port->type.dtype : GP_I64);
     bool cpu = gp_rec_on_cpu(c);
     char kernel[32];
 
-    for (int k = 0; k < t->ndim; k++)
-        *(k < axis ? &outer : k > axis ? &run : &(size_t){ 0 }) *= (size_t)t->dim[k];
     while (run % word)
         word /= 2;
     size_t words = run / word;
     snprintf(kernel, sizeof kernel, "scatter_last_%s", name);
     if (last && (!gp_fill(c, last, 0, n * sizeof(unsigned))
-                 || !gp_launch(c, kernel, (gp_dim3){ cpu ? 1 : times(m, BLOCK, BLOCKS), 1, 1 },
-                               (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, 0, GP_ARGS(&last, &index, &n, &m, &mode))))
+                 || !gp_launch(c, kernel, (gp_dim3){ cpu ? 1 : gp_blocks((int64_t)at.rows, BLOCK, BLOCKS), 1, 1 },
+                               (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, 0, GP_ARGS(&last, &index, &n, &at.rows, &mode))))
         return false;
     snprintf(kernel, sizeof kernel, "scatter_%zu_%s", word, name);
-    unsigned across = cpu ? 1 : times(m, 1, BLOCKS);
-    return gp_launch(c, kernel, cpu ? (gp_dim3){ 1, 1, 1 } : (gp_dim3){ times(words, BLOCK, 64), across * times(outer, 1, BLOCKS / across), 1 },
-                     (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, 0,
-                     GP_ARGS((void *)&y->data, (void *)&x->data, &index, &last, &outer, &n, &m, &words, &across, &mode));
+    unsigned across = cpu ? 1 : gp_blocks((int64_t)at.rows, 1, BLOCKS);
+    gp_dim3 grid = { 1, 1, 1 };
+    if (!cpu)
+        grid.x = gp_blocks((int64_t)words, BLOCK, 64), grid.y = across * gp_blocks((int64_t)at.outer, 1, BLOCKS / across);
+    return gp_launch(c, kernel, grid, (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, 0,
+                     GP_ARGS((void *)&y->data, (void *)&x->data, &index, &last, &at.outer, &n, &at.rows, &words, &across,
+                             &mode));
 }
 
 static const gp_port in[] = {

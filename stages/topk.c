@@ -9,8 +9,9 @@
 #include "base/plural.h"
 #include "axes.h"
 #include "device.h"
+#include "sort.h"
 
-enum { SIZE = 2048, LOG_SIZE = 11, BLOCK = 256, BLOCKS = 1 << 14 };    /* SIZE: as in kernels/topk.cu */
+enum { BLOCK = 256, BLOCKS = 1 << 14 };
 
 struct opts {
     int64_t k, axis;
@@ -29,12 +30,9 @@ static int64_t how_many(const struct opts *o, const gp_type *t, int axis) { retu
 
 static struct topk_work work_of(const struct opts *o, const gp_type *t, int axis)
 {
-    struct topk_work w = { .lines = 1, .n = (size_t)t->dim[axis], .inner = 1, .k = (unsigned)how_many(o, t, axis),
-                           .largest = o->largest };
-    for (int k = 0; k < t->ndim; k++) {
-        w.lines *= k == axis ? 1 : (size_t)t->dim[k];
-        w.inner *= k > axis ? (size_t)t->dim[k] : 1;
-    }
+    gp_lanes line = gp_lanes_of(t, axis, axis);
+    struct topk_work w = { .lines = line.outer * line.inner, .n = line.rows, .inner = line.inner,
+                           .k = (unsigned)how_many(o, t, axis), .largest = o->largest };
     while (w.log_run < LOG_SIZE && 1u << w.log_run < w.k)
         w.log_run++;
     return w;
@@ -133,7 +131,7 @@ static bool queue(struct call *k, const char *name, int i, bool last, size_t blo
     snprintf(kernel, sizeof kernel, "%s_%s", name, gp_dtype_name(x->type.dtype));
     void *const args[] = { &k->values, &k->ys, &k->indices, &k->zs, (void *)&x->data, &k->xs, &made, &had, &k->next, &k->w,
                            &m[0], &m[1], &m[2] };
-    return gp_launch(k->c, kernel, (gp_dim3){ (unsigned)(cpu ? 1 : blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)k->c->n },
+    return gp_launch(k->c, kernel, (gp_dim3){ cpu ? 1 : gp_blocks((int64_t)blocks, 1, BLOCKS), 1, (unsigned)k->c->n },
                      (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, more ? 0 : SIZE * entry_bytes(x->type.dtype), args, more ? 13 : 10);
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include "device.h"
 #include "number.h"
-#include "pad.h"
 #include "warp.h"
 
 enum { SIDE = 1 << 28, ROW = 1 << 30 };

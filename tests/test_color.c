@@ -1,20 +1,17 @@
 /* test_color.c - the kind `color` in whole pipelines: frames of other depths, of several sizes, with fewer rows.
  * What it computes, stages_cases.c compares with NumPy. */
-#include "base/outfile.h"
 #include "iotest.h"
 
 /* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colors. */
 TEST(depths)
 {
-    size_t n;
     io_count_raw("a.raw", 2 * 36);
     io_runs("buffers: {x: {dtype: u8, shape: [6, 6]}, deep: {dtype: u16}, back: {dtype: u8}}\nstages:\n"
             "  - {use: read, path: a.raw, out: x}\n  - {use: color, from: yuv420, to: yuv420, bits: 10, out: deep}\n"
             "  - {name: w, use: write, path: deep.raw}\n"
             "  - {name: c, use: color, in: deep, from: yuv420, to: yuv420, bits: 10, out: back}\n"
             "  - {use: compare, in: [x, back]}\n");
-    OWNED uint16_t *deep = (uint16_t *)(void *)pipe_read(io_dir, "deep.raw", &n);
-    ck_assert_uint_eq(n, 4 * 36);
+    OWNED uint16_t *deep = pipe_read_all(io_dir, "deep.raw", 4 * 36);
     for (int i = 0; i < 2 * 36; i++)
         ck_assert_int_eq(deep[i], 4 * i);
 }

@@ -1,7 +1,6 @@
 /* test_fft.c - Fourier transforms in whole pipelines; those by cuFFT without a GPU, by a library in its place
  * (cufft_fake.c), which does what cuFFT is asked for by the definition; what is declared of cuFFT beside its header,
  * where that is there. */
-#include <dlfcn.h>
 #include "cufft_fake.h"
 #include "device/libraries.h"
 #include "fourier.h"

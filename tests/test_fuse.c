@@ -218,9 +218,7 @@ TEST(a_long_chain)
         end += sprintf(end, "  - {use: scale, a: 1, b: %d}\n", i);
     sprintf(end, "  - {use: write, path: out.raw, durable: none}\n");
     pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    size_t bytes;
-    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
-    ck_assert_uint_eq(bytes, 200 * sizeof *out);
+    OWNED float *out = pipe_read_all(dir, "out.raw", 200 * sizeof *out);
     for (int i = 0; i < 200; i++)
         ck_assert_float_eq(out[i], (float)i + STAGES * (STAGES - 1) / 2);
     free(yaml);

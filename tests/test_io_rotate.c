@@ -277,8 +277,7 @@ TEST_EACH(a_file_is_added_to, adds)
         return;
     }
     ck_assert_int_eq(r.errs.n, 0);
-    OWNED char *now = pipe_read(io_dir, name, &is);
-    ck_assert_uint_eq(is, adds[_i].bytes);
+    OWNED char *now = pipe_read_all(io_dir, name, adds[_i].bytes);
     bool npy = !strncmp(adds[_i].file, "npy", 3);
     if (n && !npy)
         ck_assert_mem_eq(now, was, n);
@@ -303,9 +302,7 @@ TEST(added_by_runs)
                                      "  - {use: write, path: a.npy, append: true}\n", i == 1 ? "  - {use: lua, script: fail.lua}\n" : ""));
         ck_assert_int_eq(r.outcome, i == 1 ? GP_ERROR : GP_DONE);
     }
-    size_t n;
-    OWNED char *is = pipe_read(io_dir, "a.npy", &n);
-    ck_assert_uint_eq(n, 128 + 20 + 10 + 20);
+    OWNED char *is = pipe_read_all(io_dir, "a.npy", 128 + 20 + 10 + 20);
     ck_assert_ptr_nonnull(memmem(is, 128, "(10, 5)", 7));
     ck_assert_int_eq(io_files(""), 3);
 }

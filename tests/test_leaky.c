@@ -86,9 +86,7 @@ static void has_frames(const int *frame, int n)
 {
     ck_assert_int_eq(io_files("out"), n);
     for (int i = 0; i < n; i++) {
-        size_t bytes = 0;
-        OWNED int *data = (int *)(void *)pipe_read(io_dir, format("out/%d.raw", frame[i]), &bytes);
-        ck_assert_uint_eq(bytes, WORDS * 4);
+        OWNED int *data = pipe_read_all(io_dir, format("out/%d.raw", frame[i]), WORDS * 4);
         for (int k = 0; k < WORDS; k++)
             ck_assert_int_eq(data[k], frame[i]);
     }
@@ -146,15 +144,13 @@ TEST(groups)
 {
     pipe_result r = run_held("", "drop-newest", "", "  - {use: group, frames: 10}\n  - {use: write, path: 'out/%d.raw', durable: none}\n");
     gp_account a = account(&r, OF_QUEUE);
-    size_t bytes = 0;
     adds_up(&a);
     ck_assert_uint_eq(a.in, FRAMES);
     ck_assert_uint_eq(a.full, FRAMES - DEPTH);
     ck_assert_uint_eq(a.out, DEPTH);
     ck_assert_uint_eq(a.cancelled + a.failed, 0);
     ck_assert_int_eq(io_files("out"), 1);
-    free(pipe_read(io_dir, "out/0.raw", &bytes));
-    ck_assert_uint_eq(bytes, DEPTH * WORDS * 4);
+    free(pipe_read_all(io_dir, "out/0.raw", DEPTH * WORDS * 4));
 }
 
 #define VIEW "  - {name: view, use: write, path: fifo, in: x, when_full: %s%s}\n"
@@ -262,15 +258,13 @@ TEST_LOOP(late, 0, sizeof deadlines / sizeof *deadlines)
 {
     char *y = format("%sbuffers: {x: {dtype: i32, shape: [4, 256]}}\nstages:\n  - {use: read, path: frames.raw, out: x}\n"
                      "  - {use: write, path: more.raw, in: x%s}\n", deadlines[_i].top, deadlines[_i].view);
-    size_t bytes = 0;
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, NULL, NULL);
     ck_assert_msg(r.outcome == GP_DONE && r.errs.n == !!deadlines[_i].late, "%s", io_error(&r));
     adds_up(&r.account[0]);
     ck_assert_uint_eq(r.account[0].in, FRAMES);
     ck_assert_uint_eq(r.account[0].late, deadlines[_i].late);
     ck_assert_uint_eq(r.account[0].dropped, deadlines[_i].late);
-    free(pipe_read(io_dir, "more.raw", &bytes));
-    ck_assert_uint_eq(bytes, (size_t)(FRAMES - deadlines[_i].late) * WORDS * 4);
+    free(pipe_read_all(io_dir, "more.raw", (size_t)(FRAMES - deadlines[_i].late) * WORDS * 4));
 }
 
 /* The time in a queue counts: frame 0 is late once it is let go, and so are those behind it; of the two branches only the

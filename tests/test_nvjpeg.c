@@ -1,6 +1,5 @@
 /* test_nvjpeg.c - decoding by nvJPEG without a GPU: a library in its place (nvjpeg_fake.c), which decodes by libjpeg
  * and refuses, or garbles, what it is told to; what is declared of nvJPEG beside its header, where that is there. */
-#include <dlfcn.h>
 #include <stddef.h>
 #include "decode.h"
 #include "device/libraries.h"

@@ -1,7 +1,6 @@
 /* test_onnx.c - models: by ONNX Runtime, where it is there, beside what the package onnx computes
  * (tests/data/make_onnx.py); by a library in its place (onnx_fake.c), whose calls fail when they are told to; what is
  * declared of it beside its header, where that is there. */
-#include <dlfcn.h>
 #include <stddef.h>
 #include "base/npy.h"
 #include "onnx_fake.h"

@@ -75,9 +75,8 @@ TEST(loads)
     gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .registry = kinds });
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
     gp_pipeline_destroy(p);
-    size_t n;
-    OWNED int32_t *got = (int32_t *)(void *)pipe_read(dir, "out.raw", &n);
-    ck_assert(n == 8 && got[0] == 8 && got[1] == 1);
+    OWNED int32_t *got = pipe_read_all(dir, "out.raw", 8);
+    ck_assert(got[0] == 8 && got[1] == 1);
 }
 
 /* Nothing of a frame is what an earlier one left there, but of a kind that relies on that. */

@@ -1,6 +1,5 @@
 /* test_resize.c - the kind `resize` in whole pipelines: the sizes that options give, frames of several sizes, with
  * fewer rows, of one value. What it computes, stages_cases.c compares with Pillow and NumPy. */
-#include "base/outfile.h"
 #include "iotest.h"
 
 static void has_shape(const char *name, int64_t h, int64_t w, const char *what)

@@ -63,16 +63,11 @@ static const struct { const char *shape, *path; uint64_t frames; } shapes[] = {
     { "['<=300']", "mono.wav", 1 },
 };
 
-static void link_here(const char *name, const char *as)
-{
-    ck_assert_int_eq(symlink(format("%s/tests/data/sound/%s", io_here, name), io_at(as)), 0);
-}
-
 TEST_EACH(other_shapes, shapes)
 {
-    link_here("i16.wav", "a.wav");
-    link_here("mono.wav", "mono.wav");
-    link_here("big.aiff", "b.wav");            /* its first bytes say what it is */
+    io_link("sound/i16.wav", "a.wav");
+    io_link("sound/mono.wav", "mono.wav");
+    io_link("sound/big.aiff", "b.wav");            /* its first bytes say what it is */
     bool two = *shapes[_i].path == '{';
     uint64_t frames = io_runs(format("buffers: {x: {shape: %s}}\nstages:\n  - {use: read, path: '%s', out: x, "
                                    "workers: 2}\n"
@@ -89,8 +84,8 @@ TEST_EACH(other_shapes, shapes)
 /* Undeclared, a glob's files are frames of the first one's shape; stems are names. */
 TEST(a_file_a_frame)
 {
-    link_here("i16.wav", "a.wav");
-    link_here("chunks.wav", "b.wav");
+    io_link("sound/i16.wav", "a.wav");
+    io_link("sound/chunks.wav", "b.wav");
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.wav', sample_rate: 8000}\n"
                               "  - {use: write, path: 'out/%n.wav', sample_rate: 8000}\n"), 2);
     ck_assert_int_eq(io_files("out"), 2);
@@ -542,9 +537,9 @@ TEST(empty)
     ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: "
                                    SOUND("empty.wav")
                                    ", out: x}\n" DISCARD, io_here)), 0);
-    link_here("i16.wav", "a.wav");
+    io_link("sound/i16.wav", "a.wav");
     pipe_text(io_dir, "b.wav", "no recording");
-    link_here("chunks.wav", "c.wav");
+    io_link("sound/chunks.wav", "c.wav");
     pipe_result r = io_done("buffers: {x: {shape: [100, 2]}}\non_error: drop\nstages:\n"
                           "  - {use: read, path: '?.wav', workers: 3, out: x}\n" DISCARD);
     ck_assert_uint_eq(r.account[0].in, 7);

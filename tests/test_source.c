@@ -282,13 +282,11 @@ static const struct { const char *dtype, *options; double v[6]; } generated[] = 
 
 TEST_EACH(generates, generated)
 {
-    size_t n = 0;
     gp_dtype t = gp_dtype_parse(generated[_i].dtype);
     io_runs(format("buffers: {a: {dtype: %s, shape: [2], depth: 2}}\nstages:\n"
               "  - {use: generate, %s, out: a}\n  - {use: write, path: out.raw}\n",
               generated[_i].dtype, generated[_i].options));
-    OWNED char *data = pipe_read(io_dir, "out.raw", &n);
-    ck_assert_uint_eq(n, 6 * gp_dtype_size(t));
+    OWNED char *data = pipe_read_all(io_dir, "out.raw", 6 * gp_dtype_size(t));
     for (int i = 0; i < 6; i++) {
         double v = 0;
         switch (t) {

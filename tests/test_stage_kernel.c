@@ -163,10 +163,7 @@ TEST_EACH(computes, good)
         for (int i = 0; i < r.errs.n; i++)
             fprintf(stderr, "case %d: %d: %s\n", _i, r.errs.e[i].at.line, r.errs.e[i].msg);
         ck_assert_int_eq(r.outcome, GP_DONE);
-        size_t n;
-        OWNED char *out = pipe_read(dir, "out.raw", &n);
-        ck_assert_ptr_nonnull(out);
-        ck_assert_uint_eq(n, ROWS * COLS * sizeof(float));
+        OWNED char *out = pipe_read_all(dir, "out.raw", ROWS * COLS * sizeof(float));
         for (int i = 0; i < ROWS * COLS; i++) {
             float v;
             memcpy(&v, out + sizeof v * (size_t)i, sizeof v);
@@ -192,13 +189,10 @@ TEST(two_outputs)
     for (int i = 0; i < r.errs.n; i++)
         fprintf(stderr, "%d: %s\n", r.errs.e[i].at.line, r.errs.e[i].msg);
     ck_assert_int_eq(r.outcome, GP_DONE);
-    size_t n;
-    OWNED char *lo = pipe_read(dir, "lo.raw", &n);
-    ck_assert_uint_eq(n, ROWS * COLS);
+    OWNED char *lo = pipe_read_all(dir, "lo.raw", ROWS * COLS);
     for (int i = 0; i < ROWS * COLS; i++)
         ck_assert_int_eq((unsigned char)lo[i], (int)ramp(i) + 20);
-    OWNED float *rows = (float *)(void *)pipe_read(dir, "rows.raw", &n);
-    ck_assert_uint_eq(n, 6 * sizeof(float));
+    OWNED float *rows = pipe_read_all(dir, "rows.raw", 6 * sizeof(float));
     for (int i = 0; i < 6; i++)
         ck_assert_float_eq(rows[i], i < 5 ? FRAME : ROWS % FRAME);
 }
@@ -237,9 +231,7 @@ TEST(code_in_the_pipeline)
     for (int i = 0; i < r.errs.n; i++)
         fprintf(stderr, "%d: %s\n", r.errs.e[i].at.line, r.errs.e[i].msg);
     ck_assert_int_eq(r.outcome, GP_DONE);
-    size_t n;
-    OWNED float *out = (float *)(void *)pipe_read(dir, "out.raw", &n);
-    ck_assert_uint_eq(n, ROWS * COLS * sizeof *out);
+    OWNED float *out = pipe_read_all(dir, "out.raw", ROWS * COLS * sizeof *out);
     for (int i = 0; i < ROWS * COLS; i++)
         ck_assert_float_eq(out[i], fourfold(i));
 }
@@ -423,9 +415,8 @@ TEST_EACH(poison_shows, types)
     ck_assert_msg(r.outcome == GP_DONE, "%s: %s", types[_i].dtype, r.errs.e[0].msg);
     for (int k = 0; k < 2; k++) {
         const char *name = k ? "kernel.raw" : "lua.raw", zero[8] = { 0 };
-        size_t n, bytes = types[_i].bytes;
-        OWNED char *made = pipe_read(dir, name, &n);
-        ck_assert_uint_eq(n, 5 * 4 * bytes);
+        size_t bytes = types[_i].bytes;
+        OWNED char *made = pipe_read_all(dir, name, 5 * 4 * bytes);
         for (size_t i = 0; i < 5 * 4; i++)
             ck_assert_msg(i % 4 && i >= 4 ? is_poison(types[_i].dtype, made + i * bytes, bytes)
                                 : !memcmp(made + i * bytes, zero, bytes),

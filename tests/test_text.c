@@ -57,9 +57,8 @@ TEST_EACH(json, lines)
     pipe_text(io_dir, "b.ndjson", "NaN\n-Infinity\n[7]\n");
     io_runs("buffers: {x: {shape: [2]}}\nstages:\n  - {use: read, path: b.ndjson, out: x}\n  - {use: write, path: "
             "b.raw}\n");
-    size_t n;
-    OWNED double *b = (double *)(void *)pipe_read(io_dir, "b.raw", &n);
-    ck_assert(n == 24 && isnan(b[0]) && b[1] == -HUGE_VAL && b[2] == 7);
+    OWNED double *b = pipe_read_all(io_dir, "b.raw", 24);
+    ck_assert(isnan(b[0]) && b[1] == -HUGE_VAL && b[2] == 7);
 }
 
 /* One column is no axis, unless it is declared. */
@@ -166,9 +165,8 @@ TEST(missing)
     io_fails(READ("f32", "[2]", ""), 1, "has 1 number in line 4, and 2 in its first row");
     pipe_text(io_dir, "a.csv", "#N/A,#n/a\n1, #N/A\n# N/A\n#NA\n2,3\n");
     ck_assert_uint_eq(io_runs(READ("f32", "[2]", "")), 3);
-    size_t n;
-    OWNED float *a = (float *)(void *)pipe_read(io_dir, "a.raw", &n);
-    ck_assert(n == 24 && isnan(a[0]) && isnan(a[1]) && a[2] == 1 && isnan(a[3]) && a[4] == 2 && a[5] == 3);
+    OWNED float *a = pipe_read_all(io_dir, "a.raw", 24);
+    ck_assert(isnan(a[0]) && isnan(a[1]) && a[2] == 1 && isnan(a[3]) && a[4] == 2 && a[5] == 3);
 }
 
 /* Many rows, of which each has its number: in blocks, by workers, repeated. */
@@ -184,9 +182,7 @@ TEST_LOOP(many, 0, 4)
         "  - {use: read, path: a.csv, workers: %d, out: x, loop: true, frames: %d}\n  - {use: write, path: a.raw}\n",
         _i % 2 ? 700 : 3001, 1 + _i / 2 * 3, _i % 2 ? 58 : 14));
     ck_assert_uint_eq(frames, _i % 2 ? 58 : 14);
-    size_t n;
-    OWNED int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
-    ck_assert_uint_eq(n, 40000 * 2 * sizeof *x);
+    OWNED int32_t *x = pipe_read_all(io_dir, "a.raw", 40000 * 2 * sizeof *x);
     for (int i = 0; i < 40000; i++)
         ck_assert(x[2 * i] == i % 20000 && x[2 * i + 1] == (i % 20000) * (i % 20000));
 }
@@ -273,9 +269,7 @@ TEST_LOOP(there_and_back, 0, 2 * TYPES)
     ck_assert_uint_eq(io_runs(format("buffers: {x: {dtype: %s, shape: [90, %d]}}\nstages:\n"
                                    "  - {use: read, path: a.%s, out: x}\n  - {use: write, path: out.raw}\n", dtype,
                                        COLUMNS, as)), 5);
-    size_t got;
-    OWNED unsigned char *back = (unsigned char *)pipe_read(io_dir, "out.raw", &got);
-    ck_assert_uint_eq(got, n * size);
+    OWNED unsigned char *back = pipe_read_all(io_dir, "out.raw", n * size);
     for (size_t i = 0; i < n; i++) {
         float a, b;
         double c, d;

@@ -23,15 +23,10 @@ TEST_LOOP(is_read, 0, 2 * N(files))
         _i % 2 ? 3 : 1, io_here, files[_i / 2].name, strcmp(files[_i / 2].name, "jpeg") ? "0" : "2")), files[_i / 2].pages);
 }
 
-static void link_here(const char *name, const char *as)
-{
-    ck_assert_int_eq(symlink(format("%s/tests/data/tiff/%s.tif", io_here, name), io_at(as)), 0);
-}
-
 /* In a glob, too, each page is a frame. */
 TEST(many_files)
 {
-    link_here("plain", "a.tif"), link_here("plain", "b.tiff"), link_here("plain", "c.tif");
+    io_link("tiff/plain.tif", "a.tif"), io_link("tiff/plain.tif", "b.tiff"), io_link("tiff/plain.tif", "c.tif");
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.tif*', workers: 3}\n  - {use: write, path: all.npy, stack: "
                               "true}\n"), 15);
     size_t n, k;
@@ -665,7 +660,7 @@ TEST_EACH(says_what_is_wrong, wrong)
 {
     pipe_text(io_dir, "none.lua", "function process(f, x, y) return 'drop' end\n");
     count_raw("in.raw", 50);
-    link_here("plain", "p.tif");
+    io_link("tiff/plain.tif", "p.tif");
     io_fails(wrong[_i].text, wrong[_i].code, wrong[_i].said);
 }
 

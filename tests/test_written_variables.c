@@ -1,36 +1,17 @@
 /* test_written_variables.c - what compilers tell of a kernel: the variables that it keeps from one launch to the
  * next, and whether it waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
-#include <dlfcn.h>
 #include "suite.h"
 #include "device/backend.h"
 #include "cpu/kernel.h"
-#if GP_CUDA
-#include "cuda/nvrtc.h"
-#endif
-#include "lib/cu.h"
+#include "attempt.h"
 
 #define K "extern \"C\" __global__ void k(int *a) "
 
 static bool compiles(const gp_source *src, bool cuda, gp_errs *errs)
 {
-    *errs = (gp_errs){ .n = 0 };
-    if (cuda) {
-#if GP_CUDA
-        void *image;
-        size_t bytes;
-        bool ok = gp_nvrtc_compile(src, 90, NULL, &image, &bytes, NULL, errs);
-        free(image);
-        return ok;
-#else
-        return gp_fail(errs, GP_E_RESOURCE, src->at, "this is a build without CUDA");
-#endif
-    }
-    gp_cpu_entry k;
-    void *dl;
-    bool ok = gp_cc_compile(src, NULL, &k, &dl, errs);
-    if (ok)
-        dlclose(dl);
-    return ok;
+    attempt a = attempt_compile(src, cuda);
+    *errs = a.errs;
+    return a.ok;
 }
 
 static gp_source source(const char *text)
@@ -39,18 +20,6 @@ static gp_source source(const char *text)
     cu_write("k.cu", text);
     return (gp_source){ .path = cu_path("k.cu"), .entry = "k", .param = params, .nparam = 1,
                         .at = { "test.yaml", 3, 5, 1 }, .overlaps = true };
-}
-
-static bool have_nvrtc;
-
-static void setup(void)
-{
-    gp_errs errs;
-    cu_open();
-    gp_source src = source(K "{ }\n");
-    have_nvrtc = compiles(&src, true, &errs);
-    if (!have_nvrtc)
-        fprintf(stderr, "SKIPPED: tests of NVRTC: %s\n", errs.e[0].msg);
 }
 
 /* ---- variables -------------------------------------------------------------- */
@@ -142,7 +111,7 @@ static const struct { const char *text, *cpu, *cuda; } cases[] = {
 TEST_SOME(names_a_variable, sizeof cases / sizeof *cases, 3, 1)
 {
     gp_source src = source(cases[_i].text);
-    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+    for (int cuda = 0; cuda < 1 + attempt_nvrtc; cuda++) {
         gp_errs errs;
         const char *name = cuda ? cases[_i].cuda : cases[_i].cpu;
         if (!name)
@@ -178,7 +147,7 @@ TEST(waits_for_all_blocks)
         "extern \"C\" __global__ void ranks(int *a) { a[0] = (int)cooperative_groups::this_grid().thread_rank(); }\n"
         "extern \"C\" __global__ void other(int *a) { if (a[0]) meet(); }\n";
     gp_source src = source(text);
-    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+    for (int cuda = 0; cuda < 1 + attempt_nvrtc; cuda++) {
         gp_errs errs;
         src.cooperative = false;
         for (int found = 0; found < 2; found++) {
@@ -208,4 +177,4 @@ TEST(asks_for_symbols)
 }
 
 Suite *suite_written_variables(void);
-SUITE(written_variables, tcase_add_unchecked_fixture(tc, setup, cu_close))
+SUITE(written_variables, tcase_add_unchecked_fixture(tc, attempt_setup, cu_close))

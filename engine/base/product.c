@@ -81,20 +81,15 @@ int64_t gp_product_batches(const gp_product *p)
     return n;
 }
 
-void gp_product_at(const gp_product *p, int64_t i, int64_t at[GP_FACTORS])
+void gp_product_at_frame(const gp_product *p, const gp_product_frames *frames, int64_t i, int64_t at[GP_FACTORS])
 {
-    memset(at, 0, GP_FACTORS * sizeof *at);
+    int64_t batches = gp_product_batches(p);
+    for (int f = 0; f < GP_FACTORS; f++)
+        at[f] = i / batches * frames->axis.step[f];
+    i %= batches;
     for (int k = p->axes - 1; k >= 0; k--) {
         for (int f = 0; f < GP_FACTORS; f++)
             at[f] += i % p->axis[k].n * p->axis[k].step[f];
         i /= p->axis[k].n;
     }
-}
-
-void gp_product_at_frame(const gp_product *p, const gp_product_frames *frames, int64_t i, int64_t at[GP_FACTORS])
-{
-    int64_t batches = gp_product_batches(p);
-    gp_product_at(p, i % batches, at);
-    for (int f = 0; f < GP_FACTORS; f++)
-        at[f] += i / batches * frames->axis.step[f];
 }

@@ -26,10 +26,10 @@ typedef struct gp_product {
  * one matrix there, or no such axis, is taken for all. */
 bool gp_product_of(const gp_type *a, bool turn_a, const gp_type *b, bool turn_b, gp_product *p, gp_type *made);
 
-/* How many batches there are, and where the factors and the result of batch i begin: elements from the start. */
+/* How many batches there are. */
 int64_t gp_product_batches(const gp_product *p);
-void gp_product_at(const gp_product *p, int64_t i, int64_t at[GP_FACTORS]);
-/* Of several frames: batch i of frame f is batch f * gp_product_batches() + i. `bias`: elements from the bias of a frame
- * to the next one's, which is a row for all rows of the product. */
+/* Where the factors and the result of batch i begin: elements from the start. Of several frames: batch i of frame f is
+ * batch f * gp_product_batches() + i. `bias`: elements from the bias of a frame to the next one's, which is a row for
+ * all rows of the product. */
 typedef struct gp_product_frames { gp_product_axis axis; int64_t bias; } gp_product_frames;
 void gp_product_at_frame(const gp_product *p, const gp_product_frames *frames, int64_t i, int64_t at[GP_FACTORS]);

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 #include "base/plain.h"
-#include "cli/live.h"
 #include "report/report.h"
 #include "cli/tune.h"
 

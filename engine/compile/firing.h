@@ -71,6 +71,14 @@ static inline uint64_t gp_frames_at_most(const gp_regroup *r, uint64_t firings)
     return gp_frames_in_all(&keep, firings);
 }
 
+/* The firings for which a ring that has room for the first `frames` frames has room; without r each makes one. */
+static inline uint64_t gp_firings_with_room(const gp_regroup *r, uint64_t frames)
+{
+    if (r && r->every > 1)             /* up to the last that does not make a frame too many */
+        return r->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)r->every + (uint64_t)r->every - 1;
+    return r ? frames / (uint64_t)r->make : frames;
+}
+
 /* The slots that a ring of what it takes, or makes, has for `depth` firings at once; 1: those that it needs to go on.
  * Copies are fast: of frames by the thousand some are enough for others to go on meanwhile. */
 static inline int64_t gp_firing_slots(const gp_regroup *r, bool takes, int64_t depth)

@@ -3,7 +3,6 @@
  * The key is short for a stage before that input, and makes one: stage `view.queue` reads what is connected to `view`,
  * and `view` reads what that makes. It copies frames, as slots of a ring go round for all of their readers alike, and
  * takes each at once, whether there is room for it or not (run/leak.c). No stage or buffer of a file has such a name. */
-#include <string.h>
 #include "compile/resolve.h"
 
 static bool shape(gp_shape *s)

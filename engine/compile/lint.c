@@ -30,7 +30,8 @@ typedef struct linting {
 
 typedef struct lint {
     const char *name;
-    void (*test)(linting *);
+    void (*test)(linting *);           /* of the whole plan; or */
+    void (*test_stage)(linting *, const gp_stage *);       /* ... of each stage */
     const char *edit;
 } lint;
 
@@ -146,25 +147,22 @@ static const gp_stage *fewer(const gp_stage *a, const gp_stage *b)
 }
 
 /* Only between stages that were all given more; `workers: 1` says that it is meant. */
-static void lint_workers(linting *l)
+static void lint_workers(linting *l, const gp_stage *st)
 {
-    for (int i = 0; i < l->g->nstages; i++) {
-        const gp_stage *st = &l->g->stage[i];
-        const gp_stage *before = NULL, *behind = NULL;     /* those with the fewest workers */
-        if (st->device || st->serial || gp_node_get(st->node, "workers"))
-            continue;
-        for (int p = 0; p < st->nin; p++) {
-            int v = gp_stage_maker(l->g, st, p);
-            if (v >= 0)                                    /* no constant */
-                before = fewer(before, &l->g->stage[v]);
-        }
-        for (int p = 0; p < st->nout; p++)
-            for (int u = 0; st->out[p] >= 0 && u < l->g->buffer[st->out[p]].nuse; u++)
-                behind = fewer(behind, &l->g->stage[l->g->buffer[st->out[p]].use[u].stage]);
-        if (before && given(before) > 1 && behind && given(behind) > 1)
-            warn(l, st->at, "stage '%s' has one worker, '%s' before it %d and '%s' after it %d",
-                 st->name, before->name, before->workers, behind->name, behind->workers);
+    const gp_stage *before = NULL, *behind = NULL;     /* those with the fewest workers */
+    if (st->device || st->serial || gp_node_get(st->node, "workers"))
+        return;
+    for (int p = 0; p < st->nin; p++) {
+        int v = gp_stage_maker(l->g, st, p);
+        if (v >= 0)                                    /* no constant */
+            before = fewer(before, &l->g->stage[v]);
     }
+    for (int p = 0; p < st->nout; p++)
+        for (int u = 0; st->out[p] >= 0 && u < l->g->buffer[st->out[p]].nuse; u++)
+            behind = fewer(behind, &l->g->stage[l->g->buffer[st->out[p]].use[u].stage]);
+    if (before && given(before) > 1 && behind && given(behind) > 1)
+        warn(l, st->at, "stage '%s' has one worker, '%s' before it %d and '%s' after it %d",
+             st->name, before->name, before->workers, behind->name, behind->workers);
 }
 
 /* The plan may have been made for another machine than this one. */
@@ -248,16 +246,13 @@ static void lint_latency(linting *l)
              "no launch takes more than one frame, so there is nothing to choose");
 }
 
-static void lint_f64(linting *l)
+static void lint_f64(linting *l, const gp_stage *st)
 {
     enum { FEW = 8 };
-    for (int i = 0; i < l->g->nstages && l->g->ndevices; i++) {
-        const gp_stage *st = &l->g->stage[i];
-        const gp_device_info *d = device_of(l, st->placed < 0 ? 0 : st->placed);
-        if (st->device && st->known.f64 && d->f64 >= FEW)
-            warn(l, st->at, "stage '%s' computes in f64, for which %s is %d times slower than for "
-                 "f32", st->name, d->name, d->f64);
-    }
+    const gp_device_info *d = l->g->ndevices ? device_of(l, st->placed < 0 ? 0 : st->placed) : NULL;
+    if (d && st->device && st->known.f64 && d->f64 >= FEW)
+        warn(l, st->at, "stage '%s' computes in f64, for which %s is %d times slower than for f32", st->name, d->name,
+             d->f64);
 }
 
 /* A stage that needs one frame for the next is on one of several devices, to which the others' frames are copied. */
@@ -388,43 +383,43 @@ static void lint_priority(linting *l)
          l->g->device_name);
 }
 
-/* A join takes equally many frames from each of its sources. */
-static void lint_rate(linting *l)
+/* Of the sources that a join reads, those for which `of` is least and most; it is 0 where it is not known. False: they
+ * are alike, or there are none. */
+static bool sources_differ(const linting *l, const gp_stage *st, long double (*of)(const gp_stage *),
+                           const gp_stage **least, const gp_stage **most)
 {
-    for (int i = 0; i < l->g->nstages; i++) {
-        const gp_stage *st = &l->g->stage[i], *slow = NULL, *fast = NULL;
-        for (int v = 0; v < i && st->nin > 1; v++) {
-            const gp_stage *from = &l->g->stage[v];
-            if (!gp_comes_from(st, v) || from->known.hertz <= 0)
-                continue;
-            slow = slow && slow->known.hertz <= from->known.hertz ? slow : from;
-            fast = fast && fast->known.hertz >= from->known.hertz ? fast : from;
-        }
-        if (slow && slow->known.hertz < fast->known.hertz)
-            warn(l, gp_node_at(fast->node, "rate", fast->at), "source '%s' makes %g frames a second, "
-                 "but stage '%s' joins them with those of '%s', which makes %g", fast->name,
-                 fast->known.hertz, st->name, slow->name, slow->known.hertz);
+    *least = *most = NULL;
+    for (const gp_stage *from = l->g->stage; from < st && st->nin > 1; from++) {
+        if (!gp_comes_from(st, (int)(from - l->g->stage)) || of(from) <= 0)
+            continue;
+        *least = *least && of(*least) <= of(from) ? *least : from;
+        *most = *most && of(*most) >= of(from) ? *most : from;
     }
+    return *least && of(*least) < of(*most);
 }
 
-/* A join takes the first frame of one source with the first of the other. */
-static void lint_numbers(linting *l)
+static long double rate_of(const gp_stage *st) { return st->known.hertz; }
+
+/* A join takes equally many frames from each of its sources. */
+static void lint_rate(linting *l, const gp_stage *st)
 {
-    for (int i = 0; i < l->g->nstages; i++) {
-        const gp_stage *st = &l->g->stage[i], *low = NULL, *high = NULL;
-        for (int v = 0; v < i && st->nin > 1; v++) {
-            const gp_stage *from = &l->g->stage[v];
-            if (!gp_comes_from(st, v) || !from->known.number)
-                continue;
-            low = low && low->known.number <= from->known.number ? low : from;
-            high = high && high->known.number >= from->known.number ? high : from;
-        }
-        if (low && low->known.number < high->known.number)
-            warn(l, gp_node_at(high->node, "path", high->at), "the files of '%s' begin with number %lld, and those of "
-                 "'%s' with %lld, but stage '%s' joins the first of both", high->name,
-                 (long long)high->known.number - 1, low->name,
-                 (long long)low->known.number - 1, st->name);
-    }
+    const gp_stage *slow, *fast;
+    if (sources_differ(l, st, rate_of, &slow, &fast))
+        warn(l, gp_node_at(fast->node, "rate", fast->at), "source '%s' makes %g frames a second, but stage '%s' joins "
+             "them with those of '%s', which makes %g", fast->name, fast->known.hertz, st->name, slow->name,
+             slow->known.hertz);
+}
+
+static long double number_of(const gp_stage *st) { return (long double)st->known.number; }
+
+/* A join takes the first frame of one source with the first of the other. */
+static void lint_numbers(linting *l, const gp_stage *st)
+{
+    const gp_stage *low, *high;
+    if (sources_differ(l, st, number_of, &low, &high))
+        warn(l, gp_node_at(high->node, "path", high->at), "the files of '%s' begin with number %lld, and those of '%s' "
+             "with %lld, but stage '%s' joins the first of both", high->name, (long long)high->known.number - 1,
+             low->name, (long long)low->known.number - 1, st->name);
 }
 
 /* A stage that makes something of another shape, or nothing, of a frame with fewer rows, as the last one of a source.
@@ -511,32 +506,26 @@ static int64_t frames_of(const linting *l, const gp_stage *st)
 }
 
 /* The second frame would be an error, once the first is written. */
-static void lint_names(linting *l)
+static void lint_names(linting *l, const gp_stage *st)
 {
-    for (int i = 0; i < l->g->nstages; i++) {
-        const gp_stage *st = &l->g->stage[i];
-        int64_t n = st->file_each && st->writes && !strchr(st->writes, '%') ? frames_of(l, st) : 0;
-        if (n > 1)
-            warn(l, gp_node_at(st->node, st->writes_opt, st->at), "stage '%s' writes a file of each frame, of which "
-                 "there may be %" PRId64 ", and all have one name", st->name, n);
-    }
+    int64_t n = st->file_each && st->writes && !strchr(st->writes, '%') ? frames_of(l, st) : 0;
+    if (n > 1)
+        warn(l, gp_node_at(st->node, st->writes_opt, st->at), "stage '%s' writes a file of each frame, of which "
+             "there may be %" PRId64 ", and all have one name", st->name, n);
 }
 
 /* All iterations read the same, and make the same. */
-static void lint_carry(linting *l)
+static void lint_carry(linting *l, const gp_stage *st)
 {
-    for (int i = 0; i < l->g->nstages; i++) {
-        const gp_stage *st = &l->g->stage[i];
-        const gp_loop *loop = gp_stage_loop(st);
-        bool carries = !loop || loop->times < 2;
-        for (int k = 0; !carries && k < loop->graph->nbuffers; k++)
-            carries = loop->buffer[k].carries >= 0;
-        for (int k = 0; !carries && k < loop->graph->nstages; k++)
-            carries = loop->graph->stage[k].state;
-        if (!carries)
-            warn(l, gp_node_at(st->node, "times", st->at), "loop '%s' carries nothing from one iteration to the next, "
-                 "so that all %" PRId64 " make the same", st->name, loop->times);
-    }
+    const gp_loop *loop = gp_stage_loop(st);
+    bool carries = !loop || loop->times < 2;
+    for (int k = 0; !carries && k < loop->graph->nbuffers; k++)
+        carries = loop->buffer[k].carries >= 0;
+    for (int k = 0; !carries && k < loop->graph->nstages; k++)
+        carries = loop->graph->stage[k].state;
+    if (!carries)
+        warn(l, gp_node_at(st->node, "times", st->at), "loop '%s' carries nothing from one iteration to the next, "
+             "so that all %" PRId64 " make the same", st->name, loop->times);
 }
 
 /* Is it the name of a var, also of one that is there by itself? */
@@ -561,47 +550,44 @@ static void lint_text(linting *l, const gp_stage *st, const char *key, const gp_
 }
 
 /* Options that are maps of texts: elsewhere a name alone is its value. */
-static void lint_texts(linting *l)
+static void lint_texts(linting *l, const gp_stage *st)
 {
-    for (int i = 0; i < l->g->nstages; i++) {
-        const gp_stage *st = &l->g->stage[i];
-        for (const gp_opt *o = st->opts ? st->kind->opts : NULL; o && o->name; o++) {
-            const void *field = (const char *)st->opts + o->off;
-            if (o->type != GP_OPT_NODE || !o->choices || strcmp(o->choices, "text") != 0)
-                continue;
-            const gp_node *n = *(const gp_node *const *)field;
-            if (n)
-                lint_text(l, st, o->name, n);
-        }
+    for (const gp_opt *o = st->opts ? st->kind->opts : NULL; o && o->name; o++) {
+        const void *field = (const char *)st->opts + o->off;
+        if (o->type != GP_OPT_NODE || !o->choices || strcmp(o->choices, "text") != 0)
+            continue;
+        const gp_node *n = *(const gp_node *const *)field;
+        if (n)
+            lint_text(l, st, o->name, n);
     }
 }
 
 /* ---- the table ------------------------------------------------------- */
 
 static const lint lints[] = {
-    { "depth", lint_depth, "depth: 3 lets them work at once" },
-    { "cycle", lint_cycle, "do on the device what the host does there, or all of it on the host" },
-    { "streams", lint_streams, "give as many as the depth, or streams: auto" },
-    { "workers", lint_workers, "try as many, or write workers: 1 if one is enough" },
-    { "memory", lint_memory, "'gpipe run' would refuse it on this machine" },
-    { "grid", lint_grid, "use more blocks, with less to do for each thread" },
-    { "batch", lint_batch, "leave 'batch' out: no frame waits for others" },
-    { "batch_wait", lint_batch_wait, "raise the depth or the batch, or leave 'batch_wait' out" },
-    { "latency", lint_latency, "raise the depth or the batch, or leave 'latency' out" },
-    { "f64", lint_f64, "use f32 where it is precise enough" },
-    { "lanes", lint_lanes, "run it on the host, if its kind can, or all on one device if it bounds the run" },
-    { "managed", lint_managed, "leave 'memory' out where it has room, and read as little of it as can be where not" },
-    { "managed", lint_managed_slots, "leave 'memory' out where they have room, and lower the depth where not" },
-    { "priority", lint_fused_priority, "give the others the same, or set fuse: none" },
-    { "priority", lint_priority, "leave it out" },
-    { "text", lint_texts, "put it in quotes if it is meant as it stands" },
-    { "names", lint_names, "put %05d, the frame's number, or %n, its source's name, into it" },
-    { "carry", lint_carry, "give the loop carry: {INPUT: BUFFER}" },
-    { "rate", lint_rate, "so they wait for each other: give both one rate" },
-    { "tail", lint_tail, "give frames a number of rows that divides those of the file, or leave the last out: 'frames' of "
+    { "depth", lint_depth, NULL, "depth: 3 lets them work at once" },
+    { "cycle", lint_cycle, NULL, "do on the device what the host does there, or all of it on the host" },
+    { "streams", lint_streams, NULL, "give as many as the depth, or streams: auto" },
+    { "workers", NULL, lint_workers, "try as many, or write workers: 1 if one is enough" },
+    { "memory", lint_memory, NULL, "'gpipe run' would refuse it on this machine" },
+    { "grid", lint_grid, NULL, "use more blocks, with less to do for each thread" },
+    { "batch", lint_batch, NULL, "leave 'batch' out: no frame waits for others" },
+    { "batch_wait", lint_batch_wait, NULL, "raise the depth or the batch, or leave 'batch_wait' out" },
+    { "latency", lint_latency, NULL, "raise the depth or the batch, or leave 'latency' out" },
+    { "f64", NULL, lint_f64, "use f32 where it is precise enough" },
+    { "lanes", lint_lanes, NULL, "run it on the host, if its kind can, or all on one device if it bounds the run" },
+    { "managed", lint_managed, NULL, "leave 'memory' out where it has room, and read as little of it as can be where not" },
+    { "managed", lint_managed_slots, NULL, "leave 'memory' out where they have room, and lower the depth where not" },
+    { "priority", lint_fused_priority, NULL, "give the others the same, or set fuse: none" },
+    { "priority", lint_priority, NULL, "leave it out" },
+    { "text", NULL, lint_texts, "put it in quotes if it is meant as it stands" },
+    { "names", NULL, lint_names, "put %05d, the frame's number, or %n, its source's name, into it" },
+    { "carry", NULL, lint_carry, "give the loop carry: {INPUT: BUFFER}" },
+    { "rate", NULL, lint_rate, "so they wait for each other: give both one rate" },
+    { "tail", lint_tail, NULL, "give frames a number of rows that divides those of the file, or leave the last out: 'frames' of "
       "its source, or on_error: drop" },
-    { "lengths", lint_lengths, "give both as many: by 'frames', or files" },
-    { "numbers", lint_numbers, "if equal numbers belong together, move away those that the other lacks" },
+    { "lengths", lint_lengths, NULL, "give both as many: by 'frames', or files" },
+    { "numbers", NULL, lint_numbers, "if equal numbers belong together, move away those that the other lacks" },
 };
 
 bool gp_lint_of_machine(const gp_plan *p)
@@ -628,7 +614,10 @@ void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const c
     }
     for (size_t i = 0; i < sizeof lints / sizeof *lints; i++) {
         l.lint = &lints[i], l.first = errs->n;
-        lints[i].test(&l);
+        if (lints[i].test)
+            lints[i].test(&l);
+        for (int k = 0; lints[i].test_stage && k < p->graph->nstages; k++)
+            lints[i].test_stage(&l, &p->graph->stage[k]);
     }
     gp_arena_free(&l.arena);
 }

@@ -69,6 +69,14 @@ int gp_segment_first(const gp_plan *p, int segment)
     return p->task[*task].stage;
 }
 
+int gp_plan_segment_of(const gp_plan *p, int stage)
+{
+    for (int i = 0; i < p->ntasks; i++)
+        if (p->task[i].stage == stage && p->task[i].segment >= 0)
+            return p->task[i].segment;
+    return -1;
+}
+
 const gp_stage *gp_actor_first(const gp_plan *p, int actor)
 {
     const gp_actor *q = &p->actor[actor];

@@ -133,6 +133,8 @@ static inline bool gp_are_peers(const gp_graph *g, gp_place from, gp_place to)
 bool *gp_late_stages(gp_arena *a, const gp_graph *g);
 /* plan.c: the first stage of a segment; and the stage that an actor is, or the first of its segment. */
 int gp_segment_first(const gp_plan *p, int segment);
+/* The segment that a stage is in; -1: it runs on the host. */
+int gp_plan_segment_of(const gp_plan *p, int stage);
 const gp_stage *gp_actor_first(const gp_plan *p, int actor);
 /* plan.c: the slots that the pipeline gives its buffers; where it does not say, the most that one has by default. */
 int gp_plan_depth(const gp_plan *p);

@@ -4,7 +4,6 @@
  * that are joined somewhere, are fixed multiples of each other; the rates of all others are independent. The first
  * stage of each such component has rate 1 until all are known, then all are made whole numbers. */
 #include <string.h>
-#include "base/plural.h"
 #include "compile/firing.h"
 #include "compile/resolve.h"
 

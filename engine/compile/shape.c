@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-#include "base/outfile.h"
 #include "base/path.h"
 #include "base/yaml.h"
 #include "compile/expr.h"

@@ -3,7 +3,6 @@
  * First every buffer gets its name (`buffers:`, then what stages make), then
  * `like` and inputs are looked up, so that the order in the file is free. */
 #include <stdlib.h>
-#include <string.h>
 #include "compile/registry.h"
 #include "compile/wire.h"
 

@@ -9,7 +9,6 @@
  * up, and all are stopped before anything is freed. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
 

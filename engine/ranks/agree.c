@@ -71,7 +71,8 @@ bool gp_ranks_find_alike(const gp_pipeline *p, const gp_rank_stage *of, int n, i
     return true;
 }
 
-bool gp_ranks_write_one(const gp_rank_stage *of, int n, int ranks, int stage)
+/* Do all ranks write one file in this stage, together? */
+static bool write_one(const gp_rank_stage *of, int n, int ranks, int stage)
 {
     const gp_rank_stage *first = &of[stage];
     bool one = first->joins && !first->each && !first->anyone;
@@ -89,7 +90,7 @@ static bool go_together(const gp_rank_stage *a, const gp_rank_stage *b)
 bool gp_ranks_clash_of(const gp_rank_stage *of, int n, int ranks, gp_ranks_clash *c)
 {
     for (int i = 0; i < n; i++) {
-        if (!of[i].sink || gp_ranks_write_one(of, n, ranks, i))
+        if (!of[i].sink || write_one(of, n, ranks, i))
             continue;
         for (int b = 1; b < ranks; b++)
             for (int a = 0; a < b; a++)
@@ -203,7 +204,7 @@ static void join(gp_ranks *us, const gp_pipeline *p, const gp_rank_stage *of, in
     gp_stage_info is;
     us->joined.name = gp_ranks_room(us, (size_t)n, sizeof *us->joined.name);
     for (int i = 0; i < n && gp_pipeline_stage(p, i, &is); i++)
-        if (gp_ranks_write_one(of, n, us->n, i))
+        if (write_one(of, n, us->n, i))
             us->joined.name[us->joined.n++] = is.name;
 }
 

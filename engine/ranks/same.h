@@ -21,8 +21,6 @@ int gp_rank_stages(const gp_pipeline *p, gp_rank_stage *to, int most);
 
 /* False with an error; `p` is the plan of rank 0. */
 bool gp_ranks_find_alike(const gp_pipeline *p, const gp_rank_stage *of, int n, int ranks, gp_errs *errs);
-/* Do all ranks write one file in this stage, together? */
-bool gp_ranks_write_one(const gp_rank_stage *of, int n, int ranks, int stage);
 /* The first two ranks that would write one file, and where. False: there are none. */
 typedef struct gp_ranks_clash { int stage, a, b; } gp_ranks_clash;
 bool gp_ranks_clash_of(const gp_rank_stage *of, int n, int ranks, gp_ranks_clash *c);

@@ -1,7 +1,6 @@
 /* cores.h - what the cores that this process may use did while a run went on. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* What the kernel counted for these cores since the machine started, in ticks. */

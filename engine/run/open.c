@@ -3,17 +3,6 @@
 #include <string.h>
 #include "run/setup.h"
 
-/* The segment that a stage is in; NULL: it runs on the host. */
-static const gp_segment *segment_of(const gp_run *run, int stage)
-{
-    const gp_plan *p = run->plan;
-    for (int k = 0; k < p->nsegments; k++)
-        for (int i = 0; i < p->segment[k].ntasks; i++)
-            if (p->task[p->segment[k].task[i]].stage == stage)
-                return &p->segment[k];
-    return NULL;
-}
-
 /* On device `d`, where it runs on one. */
 static bool open_on(gp_run *run, int i, int d, const gp_segment *seg, gp_errs *errs)
 {
@@ -56,7 +45,8 @@ bool gp_stages_open(gp_run *run, bool device, gp_errs *errs)
             if (b >= 0)
                 types[k] = g->buffer[b].type;
         }
-        const gp_segment *seg = segment_of(run, i);
+        int segment = gp_plan_segment_of(run->plan, i);
+        const gp_segment *seg = segment < 0 ? NULL : &run->plan->segment[segment];
         gp_place place = seg ? seg->place : (gp_place){ .lanes = 1 };
         for (int d = place.index; d < place.index + place.lanes; d++)
             if (atomic_load(&run->level) || !open_on(run, i, d, seg, errs))

@@ -111,7 +111,8 @@ bool gp_frame_drop_or_fail(gp_threadrt *t)
     return false;
 }
 
-void gp_frames_check_dropped(const gp_run *run, gp_errs *errs)
+/* Errors of stages in which more frames failed than 'max_dropped' allows. */
+static void check_dropped(const gp_run *run, gp_errs *errs)
 {
     for (int i = 0; i < run->plan->nactors; i++) {
         const gp_actorrt *p = &run->actor[i];
@@ -433,7 +434,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     if (!errs->failed && !atomic_load(&run->level))
         check_account(run, errs);
     if (run->ready && !errs->failed)
-        gp_frames_check_dropped(run, errs);
+        check_dropped(run, errs);
     if (run->ready && !errs->failed)
         gp_latency_check(run, errs);
     if (!errs->failed && !*level)

@@ -262,11 +262,7 @@ static inline int gp_ring_room(const gp_ringrt *r)
 /* The firings of producer p that have room in its ring r, whose consumer has used `used` frames. */
 static inline uint64_t gp_actor_room(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
 {
-    uint64_t frames = used + (uint64_t)gp_ring_room(r);
-    const gp_regroup *g = p->regroup;
-    if (g && g->every > 1)             /* up to the last that does not make a frame too many */
-        return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;
-    return g ? frames / (uint64_t)g->make : frames;
+    return gp_firings_with_room(p->regroup, used + (uint64_t)gp_ring_room(r));
 }
 
 /* Does buffer b end when the other inputs of p do? Held frames do so only beside an input that ends by itself. */
@@ -512,8 +508,6 @@ void gp_run_fail(gp_run *run, const gp_errs *errs);
 /* Does the failure of a frame, in t->errs, end the run? GP_E_MISMATCH always does. If not,
  * the errors become warnings of the run. */
 bool gp_frame_drop_or_fail(gp_threadrt *t);
-/* Errors of stages in which more frames failed than 'max_dropped' allows. */
-void gp_frames_check_dropped(const gp_run *run, gp_errs *errs);
 /* Wakes all threads: something ends, or pauses. */
 void gp_run_wake(gp_run *run);
 /* Raises the level and wakes everybody. */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/thread.h"
 #include "compile/plan.h"
 #include "run/segment.h"
 #include "run/tap.h"

@@ -28,22 +28,12 @@ static double segment_bytes(const gp_graph *g, const gp_plan *plan, int segment)
     return n;
 }
 
-/* The segment that has this stage; -1: none. */
-static int segment_with(const gp_plan *plan, int stage)
-{
-    for (int k = 0; k < plan->nsegments; k++)
-        for (int i = 0; i < plan->segment[k].ntasks; i++)
-            if (plan->task[plan->segment[k].task[i]].stage == stage)
-                return k;
-    return -1;
-}
-
 /* The segment of `from` in which all stages of segment k of `to` are: it is that, or a part, as where ranks cut it. */
 static int came_from(const gp_plan *from, const gp_plan *to, int k)
 {
     int in = -1;
     for (int i = 0; i < to->segment[k].ntasks; i++) {
-        int v = to->task[to->segment[k].task[i]].stage, now = v < 0 ? in : segment_with(from, v);
+        int v = to->task[to->segment[k].task[i]].stage, now = v < 0 ? in : gp_plan_segment_of(from, v);
         if (v >= 0 && (now < 0 || (in >= 0 && now != in)))
             return -1;
         in = now;

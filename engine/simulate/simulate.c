@@ -181,11 +181,7 @@ static uint64_t firings_with_room(const actor *p, const ring *r)
         used = r->reader[i].used < used ? r->reader[i].used : used;
     if (!r->ring->nconsumers)
         return UINT64_MAX / 2;
-    uint64_t frames = used + (uint64_t)r->ring->depth;
-    const gp_regroup *g = p->regroup;
-    if (g && g->every > 1)
-        return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;
-    return g ? frames / (uint64_t)g->make : frames;
+    return gp_firings_with_room(p->regroup, used + (uint64_t)r->ring->depth);
 }
 
 uint64_t gp_model_able(const simulation *x, const actor *p, reason *why)

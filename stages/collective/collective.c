@@ -43,12 +43,6 @@ static const char *why_host(gp_shape *s, char text[GP_GPU_TEXT])
     return why;
 }
 
-void gp_collective_by_mpi(gp_shape *s, size_t mine)
-{
-    s->round_steps = s->ranks - 1;
-    s->round_bytes = (double)mine * s->round_steps;
-}
-
 bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traffic)
 {
     int by = ((const gp_collective_opts *)s->opts)->by;
@@ -61,23 +55,12 @@ bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traff
         return gp_shape_fail(s, "by", "%s cannot do this: %s", gp_gpu_name(GP_GPU_RANKS), why);
     s->fills_device = s->reads_device = !why;
     s->default_workers = s->ranks > 1 ? WORKERS : 1, s->at_once = GP_COLLECTIVE_RUN / s->default_workers;
-    gp_collective_by_mpi(s, traffic->mine);
-    if (!why)
-        s->round_bytes = traffic->bytes, s->round_steps = traffic->steps;
+    s->round_steps = why ? s->ranks - 1 : traffic->steps;
+    s->round_bytes = why ? (double)traffic->mine * s->round_steps : traffic->bytes;
     if (s->ranks == 1 || !(does = gp_shape_alloc(s, 64)))
         return true;
     snprintf(does, 64, "%s", why ? "MPI, on the host" : text);
     s->does = does;
-    return true;
-}
-
-bool gp_collective_stack(gp_shape *s)
-{
-    const gp_type *x = &s->in[0];
-    if (x->ndim == GP_MAXDIM)
-        return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
-    s->out[0] = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
-    memcpy(s->out[0].dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
     return true;
 }
 

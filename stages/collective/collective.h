@@ -46,15 +46,12 @@ typedef struct gp_collective {
  *          Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009, J. Parallel Distrib.
  *          Comput. 69, 117-124; PERFORMANCE.md of nccl-tests) */
 typedef struct gp_traffic { size_t mine; double bytes; int steps; } gp_traffic;
-void gp_collective_by_mpi(gp_shape *s, size_t mine);
 
 /* For shape(), when the types are known: where it runs. `unfit`: why NCCL cannot do this, or NULL. False with an
  * error. */
 bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traffic);
 
-/* For shape(): the frames of all ranks are one, along a new first axis. False with an error. */
-bool gp_collective_stack(gp_shape *s);
-/* ... and what is made of them: all that was sent. */
+/* What is made where the frames of all ranks are one, along a new first axis (gp_shape_stack): all that was sent. */
 void gp_collective_all(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y);
 
 bool gp_collective_open(const gp_open *o, void **state);

@@ -5,7 +5,6 @@
  * element in each input. Which of the two a launch does is an argument, where both may happen. With neighbors blocks
  * take tiles (tiles.c). */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * Red, green, blue and gray have the full range; gray is y. */
 #include "color_how.h"
 
-static bool is_colored(int format)
+bool gp_is_colored(int format)
 {
     return format == GP_RGB || format == GP_BGR;
 }
@@ -32,9 +32,9 @@ gp_color_how gp_color_how_of(int from, int to, int matrix, int range, bool smoot
     static const double weights[][2] = { { 0.299, 0.114 }, { 0.2126, 0.0722 }, { 0.2627, 0.0593 } };   /* kr, kb */
     struct scale in = scale_of(range, bits_in), out = scale_of(range, bits_out);
     double kr = weights[matrix][0], kb = weights[matrix][1], kg = 1 - kr - kb;
-    if (is_colored(from) == is_colored(to)) {          /* as numbers, which stay exact, not as parts of 1 */
+    if (gp_is_colored(from) == gp_is_colored(to)) {          /* as numbers, which stay exact, not as parts of 1 */
         double first = from == GP_GRAY ? in.rgb : in.y;
-        out.y /= first, out.c /= in.c, out.rgb /= is_colored(from) ? in.rgb : first;
+        out.y /= first, out.c /= in.c, out.rgb /= gp_is_colored(from) ? in.rgb : first;
         in.y = in.c = in.rgb = 1;
     }
     return (gp_color_how){

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 enum { GP_YUV420, GP_YUV422, GP_YUV444, GP_RGB, GP_BGR, GP_GRAY };     /* as in kernels/color.cu */
+bool gp_is_colored(int format);        /* GP_RGB, GP_BGR */
 enum { GP_BT601, GP_BT709, GP_BT2020 };
 enum { GP_LIMITED, GP_FULL };
 

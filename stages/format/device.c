@@ -9,24 +9,23 @@ size_t gp_stride(const gp_view *v)
     return v->stride / gp_dtype_size(v->type.dtype);
 }
 
-/* Blocks of `size` threads for n threads. */
-static unsigned blocks(int64_t n, int64_t size)
+unsigned gp_blocks(int64_t n, int64_t size, int64_t most)
 {
     int64_t b = (n + size - 1) / size;
-    return (unsigned)(b < 1 ? 1 : b > BLOCKS ? BLOCKS : b);
+    return (unsigned)(b < 1 ? 1 : b < most ? b : most);
 }
 
 bool gp_launch_map(gp_dcall *c, const char *kernel, int64_t threads,
                    void *const *args, int nargs)
 {
-    gp_dim3 grid = { blocks(threads, BLOCK), 1, (unsigned)c->n };
+    gp_dim3 grid = { gp_blocks(threads, BLOCK, BLOCKS), 1, (unsigned)c->n };
     return gp_launch(c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, 0, args, nargs);
 }
 
 bool gp_launch_image(gp_dcall *c, const char *kernel, int64_t rows, int64_t cols,
                      void *const *args, int nargs)
 {
-    gp_dim3 grid = { blocks(cols, 64), blocks(rows, 4), (unsigned)c->n };
+    gp_dim3 grid = { gp_blocks(cols, 64, BLOCKS), gp_blocks(rows, 4, BLOCKS), (unsigned)c->n };
     return gp_launch(c, kernel, grid, (gp_dim3){ 64, 4, 1 }, 0, args, nargs);
 }
 
@@ -53,7 +52,7 @@ bool gp_launch_lines(gp_dcall *c, const char *kind, const gp_lanes *n, void *con
 {
     char name[64];
     snprintf(name, sizeof name, "%s_%s", kind, gp_dtype_name(c->in->type.dtype));
-    gp_dim3 grid = { blocks((int64_t)(n->outer * n->inner * n->lanes), BLOCK), 1, (unsigned)c->n };
+    gp_dim3 grid = { gp_blocks((int64_t)(n->outer * n->inner * n->lanes), BLOCK, BLOCKS), 1, (unsigned)c->n };
     return gp_launch(c, name, grid, (gp_dim3){ gp_rec_on_cpu(c) ? 1 : BLOCK, 1, 1 }, BLOCK * sizeof(double), args, nargs);
 }
 

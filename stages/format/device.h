@@ -18,6 +18,9 @@ enum {
 /* The elements (of the view's dtype) from one frame to the next in a launch. */
 size_t gp_stride(const gp_view *v);
 
+/* Blocks of `size` threads for n threads: one at least, and `most`. */
+unsigned gp_blocks(int64_t n, int64_t size, int64_t most);
+
 /* Queues built-in kernel `kernel` for all frames of the call. gp_launch_map: for
  * work of `threads` threads along x. gp_launch_image: for cols x rows along x and
  * y. `args` as for gp_launch. */

@@ -4,9 +4,10 @@
 #include "device.h"
 #include "quantile.h"
 #include "quantiles.h"
+#include "sort.h"
 #include "strided.h"
 
-enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE, BLOCK = 256, BLOCKS = 1 << 14, BINS = 256 };   /* as in kernels/sort.h */
+enum { BLOCK = 256, BLOCKS = 1 << 14, BINS = 256 };   /* BINS as in kernels/quantile.cu */
 
 static size_t up(size_t n) { return (n + 255) / 256 * 256; }
 
@@ -59,8 +60,7 @@ static bool turn(gp_dcall *c, unsigned axes, void *data, gp_view *made)
 
 static gp_dim3 grid_of(const gp_dcall *c, size_t blocks, int groups)
 {
-    size_t most = gp_rec_on_cpu(c) ? 1 : BLOCKS;
-    return (gp_dim3){ (unsigned)(blocks < most ? blocks : most), (unsigned)groups, (unsigned)c->n };
+    return (gp_dim3){ gp_blocks((int64_t)blocks, 1, gp_rec_on_cpu(c) ? 1 : BLOCKS), (unsigned)groups, (unsigned)c->n };
 }
 
 static bool queue_long(gp_dcall *c, const gp_view *x, quantile_work *w, const double *q, gp_dim3 block)

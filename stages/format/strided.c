@@ -80,11 +80,6 @@ static bool launch(gp_dcall *c, const char *name, unsigned word, gp_dim3 grid, g
     return gp_launch(c, kernel, grid, block, shared, GP_ARGS(copy));
 }
 
-static unsigned at_most(int64_t n, int64_t most)
-{
-    return (unsigned)(n < 1 ? 1 : n < most ? n : most);
-}
-
 static gp_layout_axis axis_of(const gp_strided *s, int k)
 {
     return (gp_layout_axis){ s->axis[k].from, s->axis[k].to, gp_divisor_of(s->axis[k].n) };
@@ -106,11 +101,11 @@ static bool runs(gp_dcall *c, gp_layout *copy, const gp_strided *s, int64_t all)
     while (x < BLOCK && x < words)
         x *= 2;
     if (gp_rec_on_cpu(c))
-        return launch(c, "runs", 1, (gp_dim3){ at_most(((int64_t)s->each + PART - 1) / PART, ROWS), at_most(all, ROWS), 1 },
+        return launch(c, "runs", 1, (gp_dim3){ gp_blocks((int64_t)s->each, PART, ROWS), gp_blocks(all, 1, ROWS), 1 },
                       (gp_dim3){ 1, 1, 1 }, 0, copy);
     return launch(c, "runs", word < 4 ? 1 : word,
-                  (gp_dim3){ at_most((words + WORDS * x / 2) / (WORDS * x), BLOCKS),
-                             at_most((all * x + BLOCK - 1) / BLOCK, ROWS), 1 },
+                  (gp_dim3){ gp_blocks((words + WORDS * x / 2) / (WORDS * x), 1, BLOCKS),
+                             gp_blocks(all * x, BLOCK, ROWS), 1 },
                   (gp_dim3){ x, BLOCK / x, 1 }, 0, copy);
 }
 
@@ -124,7 +119,7 @@ static bool each(gp_dcall *c, gp_layout *copy, gp_strided *s, int64_t all)
     copy->p = axis_of(s, --s->axes);
     put_axes(copy, s);
     copy->chunk = chunk, copy->chunks = gp_divisor_of(chunks), copy->all = (unsigned)(all / n * chunks);
-    return launch(c, "each", word, (gp_dim3){ at_most((copy->all + BLOCK - 1) / BLOCK, BLOCKS), 1, 1 },
+    return launch(c, "each", word, (gp_dim3){ gp_blocks(copy->all, BLOCK, BLOCKS), 1, 1 },
                   (gp_dim3){ gp_rec_on_cpu(c) ? 1 : BLOCK, 1, 1 }, 0, copy);
 }
 
@@ -156,7 +151,7 @@ static bool tiles(gp_dcall *c, gp_layout *copy, gp_strided *s, int q, unsigned w
     copy->all = copy->tiles_p.d * copy->tiles_q.d;
     for (int k = 0; k < s->axes; k++)
         copy->all *= (unsigned)s->axis[k].n;
-    return launch(c, "tile", word, (gp_dim3){ at_most(copy->all, BLOCKS), 1, 1 },
+    return launch(c, "tile", word, (gp_dim3){ gp_blocks(copy->all, 1, BLOCKS), 1, 1 },
                   (gp_dim3){ gp_rec_on_cpu(c) ? 1 : BLOCK, 1, 1 },
                   (size_t)tile_q * copy->pitch, copy);
 }

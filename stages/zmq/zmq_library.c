@@ -12,7 +12,6 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/thread.h"
-#include "base/why.h"
 #include "zmq_library.h"
 
 gp_zmq_library gp_zmq;
@@ -109,7 +108,7 @@ static bool may_bind(const char *path, const char **why)
 
 /* ---- a socket ----------------------------------------------------------- */
 
-bool gp_zmq_set(const gp_zmq_socket *z, int option, int value)
+static bool set(const gp_zmq_socket *z, int option, int value)
 {
     return !gp_zmq.setsockopt(z->socket, option, &value, sizeof value);
 }
@@ -147,9 +146,9 @@ static bool set_up(gp_zmq_socket *z, const gp_zmq_where *w, int type, const gp_t
     const int64_t most = largest(t);
     z->ctx = gp_zmq.ctx_new();
     z->socket = z->ctx ? gp_zmq.socket(z->ctx, type) : NULL;
-    return z->socket && gp_zmq_set(z, GP_ZMQ_LINGER, 0) && gp_zmq_set(z, GP_ZMQ_IPV6, 1)
-        && gp_zmq_set(z, GP_ZMQ_TCP_KEEPALIVE, 1) && gp_zmq_set(z, GP_ZMQ_TCP_KEEPALIVE_IDLE, 60)
-        && gp_zmq_set(z, GP_ZMQ_SNDHWM, queue_of(w, t)) && gp_zmq_set(z, GP_ZMQ_RCVHWM, queue_of(w, t))
+    return z->socket && set(z, GP_ZMQ_LINGER, 0) && set(z, GP_ZMQ_IPV6, 1)
+        && set(z, GP_ZMQ_TCP_KEEPALIVE, 1) && set(z, GP_ZMQ_TCP_KEEPALIVE_IDLE, 60)
+        && set(z, GP_ZMQ_SNDHWM, queue_of(w, t)) && set(z, GP_ZMQ_RCVHWM, queue_of(w, t))
         && !gp_zmq.setsockopt(z->socket, GP_ZMQ_MAXMSGSIZE, &most, sizeof most)
         && (type != GP_ZMQ_SUB || !gp_zmq.setsockopt(z->socket, GP_ZMQ_SUBSCRIBE, topic, strlen(topic)))
         && !(w->bind ? gp_zmq.bind(z->socket, w->bind) : gp_zmq.connect(z->socket, w->connect))
@@ -243,11 +242,11 @@ bool gp_zmq_drain(gp_zmq_socket *z, gp_call *c)
     int fd = eventfd(0, EFD_CLOEXEC);
     if (e)
         *e = (end){ z->ctx, fd, 2 };
-    if (!e || fd < 0 || !gp_zmq_set(z, GP_ZMQ_LINGER, -1) || gp_thread_start(&id, wait_for_end, e)) {
+    if (!e || fd < 0 || !set(z, GP_ZMQ_LINGER, -1) || gp_thread_start(&id, wait_for_end, e)) {
         if (fd >= 0)
             close(fd);
         free(e);
-        gp_zmq_set(z, GP_ZMQ_LINGER, 0);
+        set(z, GP_ZMQ_LINGER, 0);
         return false;
     }
     pthread_detach(id);

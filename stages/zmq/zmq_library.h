@@ -63,7 +63,6 @@ typedef struct gp_zmq_socket {
 } gp_zmq_socket;
 /* In open(), for frames of type `t`. `topic` is that of a GP_ZMQ_SUB. */
 bool gp_zmq_open(gp_zmq_socket *z, const gp_open *g, const gp_zmq_where *w, int type, const gp_type *t, const char *topic);
-bool gp_zmq_set(const gp_zmq_socket *z, int option, int value);
 /* A set of GP_ZMQ_IN, GP_ZMQ_OUT: what would not have to wait. -1: errno, for gp_zmq.strerror(). */
 int gp_zmq_events(const gp_zmq_socket *z);
 /* Sends `n` parts as one message. 1: done; 0: there is no room; -1: errno. */

@@ -1,7 +1,6 @@
 /* test_backend_order.c - the same of bodies: what waits for what, in one and over several
  * streams, and who waits for it. The loop index of a test is the back end's, 0 cpu, 1 cuda. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>

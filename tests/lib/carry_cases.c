@@ -142,7 +142,6 @@ static float four(int64_t i)
 TEST_THIN(runs_again, 2, 1)
 {
     float in[20], sum = 4;
-    size_t n;
     gp_outcome second = GP_ERROR;
     const char *dir = pipe_dir();
     for (int i = 0; i < 20; i++)
@@ -157,8 +156,7 @@ TEST_THIN(runs_again, 2, 1)
     pipe_result r = pipe_run_then(dir, yaml, on, NULL, (gp_run_options){ 0 }, again, &second);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(second, GP_DONE);
-    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
-    ck_assert(out && n == sizeof in);
+    OWNED float *out = pipe_read_all(dir, "out.raw", sizeof in);
     for (int i = 0; i < 20; i++)
         ck_assert_float_eq(out[i], sum += in[i]);
 }

@@ -1,7 +1,6 @@
 /* fills_cases.c - a host stage that fills device memory: `put`, whose output is its input, by copies that it queues
  * on the device. Every case is compared with what a host would have made, over depths, workers, frames at once, and
  * knobs. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include "cases.h"
 

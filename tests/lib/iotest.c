@@ -142,6 +142,11 @@ void io_counts(const char *name, gp_type type, int first)
                       "'%s' differs at byte %zu of its data", name, i);
 }
 
+void io_link(const char *data, const char *as)
+{
+    ck_assert_int_eq(symlink(format("%s/tests/data/%s", io_here, data), io_at(as)), 0);
+}
+
 int io_files(const char *sub)
 {
     int n = 0;

@@ -12,6 +12,8 @@ extern char io_here[400];      /* where the test was started */
 void io_set_up(void);
 void io_set_up_in_memory(void);        /* where what is to be on disk is so at once */
 char *io_at(const char *name);                 /* its path there, a text of its own */
+/* A file of tests/data by another name in that folder. */
+void io_link(const char *data, const char *as);
 /* How many files a folder in it has; 0 when it is not there. */
 int io_files(const char *sub);
 

@@ -73,11 +73,9 @@ TEST_SOME(same_numbers, SETTINGS, 5, 1)
     if (getenv("GPIPE_SANITIZED") && settings[_i][0] && !strcmp(settings[_i][0], "launch=persistent"))
         return;                        /* it needs two kernels at a time */
     const char *dir = pipe_dir();
-    size_t n;
     put_files(dir, at);
     pipe_done(dir, yaml, on, settings[_i], (gp_run_options){ .poison = _i & 1 });
-    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
-    ck_assert_uint_eq(n, FRAMES * PLACES * COLS * sizeof *out);
+    OWNED float *out = pipe_read_all(dir, "out.raw", FRAMES * PLACES * COLS * sizeof *out);
     for (int64_t i = 0; i < FRAMES * PLACES * COLS; i++) {
         float t = table_at((int64_t)at[i / COLS] * COLS + i % COLS);
         ck_each(out[i] == 2 * t + first_at(i % COLS) + t - table_at(2), "element %lld is %g", (long long)i,
@@ -89,15 +87,13 @@ TEST_SOME(same_numbers, SETTINGS, 5, 1)
 TEST(carried)
 {
     const char *dir = pipe_dir();
-    size_t n;
     pipe_npy(dir, "first.npy", 1, COLS, first_at);
     pipe_done(dir,
         "buffers: {x: {dtype: f32, shape: [1, 48]}, c: {const: first.npy, memory: managed}, "
         "u: {carry: v, init: first.npy}, v: {like: x}}\nstages:\n  - {use: generate, pattern: ramp, frames: 5, out: x}\n"
         "  - {use: expr, in: {x: x, u: u, c: c}, out: v, expr: x + u + c}\n"
         "  - {use: write, path: out.raw, durable: none}\n", on, NULL, (gp_run_options){ 0 });
-    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
-    ck_assert_uint_eq(n, 5 * COLS * sizeof *out);
+    OWNED float *out = pipe_read_all(dir, "out.raw", 5 * COLS * sizeof *out);
     float sum[COLS];
     for (int i = 0; i < COLS; i++)
         sum[i] = first_at(i);

@@ -89,6 +89,14 @@ char *pipe_read(const char *dir, const char *name, size_t *bytes)
     return data;
 }
 
+void *pipe_read_all(const char *dir, const char *name, size_t bytes)
+{
+    size_t n = 0;
+    char *data = pipe_read(dir, name, &n);
+    ck_assert_msg(data && n == bytes, "'%s' %s, and not %zu bytes", name, data ? format("has %zu", n) : "is not there", bytes);
+    return data;
+}
+
 gp_type pipe_npy_type(const char *dir, const char *name)
 {
     size_t n = 0, head = 0;

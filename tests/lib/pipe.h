@@ -24,6 +24,8 @@ void pipe_file(const char *dir, const char *name, const void *data, size_t bytes
 void pipe_text(const char *dir, const char *name, const char *text);
 /* Reads one: malloc'd, a NUL behind; NULL if it is not there. */
 char *pipe_read(const char *dir, const char *name, size_t *bytes);
+/* Reads one that has to be there, and to have so many bytes. */
+void *pipe_read_all(const char *dir, const char *name, size_t bytes);
 /* What a .npy is, which has to be there and to be whole. */
 gp_type pipe_npy_type(const char *dir, const char *name);
 /* A float .npy of shape [rows, cols], or [rows] with cols 0; element i is value(i), 0 without one. */
