@@ -170,8 +170,9 @@ $B/gpipe.pc: FORCE
 
 $B/video: FORCE
 	$(call note_change,$(VIDEO) $(if $(VIDEO),$(shell pkg-config --modversion $(PKGS_VIDEO))))
-$B/stages/format/video_file.o: private ALL_C += $(VIDEO)
-$B/stages/format/video_file.o: $B/video
+VIDEO_O := $B/stages/format/video_file.o $B/stages/format/video_picture.o
+$(VIDEO_O): private ALL_C += $(VIDEO)
+$(VIDEO_O): $B/video
 
 # Loops over the rows of pictures and of matrices, and many lines, for vectors.
 $B/stages/format/png_filter.o $B/stages/fft/complex.o $B/stages/fft/lines.o $B/stages/matmul/loops.o: private ALL_C += -O3

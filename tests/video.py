@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """video.py GPIPE - video that ffmpeg writes is read by gpipe, and what gpipe writes by ffmpeg, as .y4m files, by pipes and as
 mp4; files of other containers and codecs; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
-import json, os, random, shutil, struct, subprocess, sys, tempfile
+import glob, json, os, random, shutil, struct, subprocess, sys, tempfile
 from kit import bytes_of, check, gpipe, quick, ran, runs, total
 
 if not shutil.which("ffmpeg"):
@@ -134,8 +134,8 @@ def frames_of(name, options="", more=""):
     """What gpipe makes of it: an exit status, what it says, bytes."""
     with open("read.yaml", "w") as f:
         f.write(f"{more}stages:\n  - {{use: read, path: '{name}', out: x{options}}}\n  - {{use: write, path: of_gpipe.raw, in: x}}\n")
-    if os.path.exists("of_gpipe.raw"):
-        os.remove("of_gpipe.raw")
+    for old in glob.glob("of_gpipe.raw*"):
+        os.remove(old)
     status, text = gpipe_says("run", "--report", "read.json", "read.yaml")
     data = bytes_of("of_gpipe.raw") if os.path.exists("of_gpipe.raw") else b""
     return status, text, data
@@ -161,10 +161,7 @@ def planes_of_files():
         status, text = gpipe_says("plan", "one.yaml")
         check(f"{name}: the shape of frames", f"{size} {shape}" in text, text)
         status, text, _ = frames_of(name, ", start: 1000")
-        if name.endswith(("mp4", "mov")):
-            check(f"{name}: how many frames", f"'start' is 1000, and there are {N} frames" in text, text)
-        else:
-            check(f"{name}: start behind the end", status == 0 and "0 frames in" in text, text)
+        check(f"{name}: how many frames", status and f"'start' is 1000, and there are {N} frames" in text, text)
 
 
 WEIGHTS = {"smpte170m": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020nc": (0.2627, 0.0593)}
@@ -261,6 +258,10 @@ def turned():
         places = [at(y, x) for y in range(rows) for x in range(cols)] if ok else []
         want = b"".join(flat[3 * (w * y + x):][:3] for y, x in places)
         check(f"turned by {angle}: colors", ok and rgb[:3 * h * w] == want, text)
+    ok = ffmpeg("-i", "flat.mp4", "-c", "copy", "-metadata:s:v", "rotate=45", "turned.mp4")
+    status, text, data = frames_of("turned.mp4")
+    check("turned by 45", ok and status and "no multiple of 90 degrees: 'orientation: keep'" in text, text)
+    check("turned by 45: kept", frames_of("turned.mp4", ", orientation: keep")[0] == 0)
 
 
 def odd_sizes():
@@ -321,7 +322,8 @@ def which():
     for name, encoder in (("a1.mp4", "libx264"), ("big.mkv", "ffv1")):
         clip(name, encoder, "yuv420p", "", "64x32", n=3)
     status, text, _ = frames_of("a?.mp4")
-    check("sizes that differ", status and "a2.mp4' holds frames of 64 x 96" in text or "a2.mp4'" in text, text)
+    check("sizes that differ", status and "a2.mp4' holds rows of u8 [64, 96, 3], which cannot be cut into frames of u8 [32, 64, 3]"
+          in text, text)
 
 
 def damaged():
@@ -358,9 +360,75 @@ def damaged():
         check(f"{name} with errors: they are counted", faulty > 0)
 
 
+def told(text):
+    """What a run says of its files, in any order: workers say it when they come to it."""
+    return sorted(line for line in text.splitlines() if ": warning: " in line or ": error: " in line)
+
+
+def same_each_time():
+    """The bytes of what is damaged, and which frames are called faulty."""
+    for name, encoder, pix, more in (("d.mkv", "libx264", "yuv420p", "-bf 3 -g 15"), ("d.ts", "mpeg2video", "yuv420p", "-bf 2"),
+                                     ("ffv1.mkv", "ffv1", "yuv420p", "-level 3 -slicecrc 1 -g 4"),
+                                     ("d.avi", "mjpeg", "yuvj420p", ""), ("mpeg4.avi", "mpeg4", "yuv420p", "-bf 2 -g 12"), ("hevc.mp4", "libx265", "yuv420p", "-x265-params log-level=none")):
+        if not clip(name, encoder, pix, more, "320x240", n=40):
+            continue
+        data, whole, silent = bytes_of(name), frames_of(name)[2], 0
+        for seed in range(4 if quick else 12):
+            r, bad = random.Random(seed), bytearray(data)
+            for _ in range(1 + seed):
+                bad[r.randrange(3000, len(bad) - 1000)] ^= 1 << r.randrange(8)
+            with open("bad" + name[-4:], "wb") as f:
+                f.write(bad[:len(bad) if seed % 4 else r.randrange(len(bad) // 2, len(bad))])
+            runs = [frames_of("bad" + name[-4:], f", workers: {1 + k}") for k in range(3)]
+            check(f"{name} with errors, {seed}: the same each time",
+                  all((s, told(t), d) == (runs[0][0], told(runs[0][1]), runs[0][2]) for s, t, d in runs),
+                  [(s, told(t), len(d)) for s, t, d in runs])
+            silent += runs[0][0] == 0 and not told(runs[0][1]) and runs[0][2] != whole
+        check(f"{name}: checksums say what is damaged", not silent or encoder != "ffv1", silent)
+
+
+def cut_off():
+    """Between packets, or within one of the container."""
+    for name, encoder, pix in (("c.mkv", "ffv1", "yuv420p"), ("c.webm", "libvpx", "yuv420p"), ("c.gif", "gif", "bgr8"),
+                               ("c.avi", "mjpeg", "yuvj420p"), ("c.ts", "mpeg2video", "yuv420p")):
+        if not clip(name, encoder, pix):
+            continue
+        at = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "packet=pos", "-of", "csv=p=0", name],
+                            capture_output=True, text=True).stdout.replace(",", "").split()
+        with open("cut" + name[1:], "wb") as f:
+            f.write(bytes_of(name)[:int(at[N // 2]) + 50 * name.endswith("ts")])
+        status, text, data = frames_of("cut" + name[1:])
+        n = len(data) // (96 * 64 * 3)
+        says = "does not end as a GIF does" if name.endswith("gif") else "within a packet" if name.endswith("ts") else "is cut off: its header says"
+        check(f"{name} that is cut off", status == 0 and 0 < n < N and says in text and account("faulty") == n, (n, text))
+        status, text, _ = frames_of("cut" + name[1:], ", strict: true")
+        check(f"{name} that is cut off: strict", status and says in text, text)
+        status, text, data = frames_of(name, ", strict: true")
+        check(f"{name} that is whole", status == 0 and not told(text) and len(data) == N * 96 * 64 * 3, text)
+
+
+def others_messages():
+    """A program that has the library itself has set whether it prints something."""
+    clip("whole.ts", "mpeg2video", "yuv420p", "-g 5", n=30)
+    with open("say.ts", "wb") as f:
+        data = bytearray(bytes_of("whole.ts"))
+        data[3000:3400] = bytes(400)
+        f.write(data)
+    with open("say.yaml", "w") as f:
+        f.write("stages:\n  - {use: read, path: say.ts, out: x}\n  - {use: discard, in: x}\n")
+    library = [os.path.basename(line.split()[-1]) for line in subprocess.run(["ldconfig", "-p"], capture_output=True, text=True,
+               env=dict(os.environ, PATH=os.environ["PATH"] + ":/sbin")).stdout.splitlines() if "libavutil.so." in line]
+    for preload in ("", *library[:1]):
+        p = subprocess.run([gpipe, "run", "say.yaml"], capture_output=True, text=True,
+                           env=dict(os.environ, LD_PRELOAD=preload, ASAN_OPTIONS="verify_asan_link_order=0"))
+        check(f"messages with '{preload}'", ("[mpeg2video @" in p.stderr) == bool(preload) and "say.ts' " in p.stderr, p.stderr)
+
+
 def refused():
     with open("f.mp4", "wb") as f:
         f.write(b"no video at all")
+    with open("w.yaml", "w") as f:
+        f.write("stages:\n  - {use: read, path: h264.mp4, out: x}\n  - {use: write, path: w.mp4, in: x}\n")
     for options, says in (("", "is no video that libavformat reads"), (", format: video", "is no video"), (", shrink: 2", "video file"),
                           (", shuffle: 3", "shuffle")):
         status, text, _ = frames_of("f.mp4" if not options else "h264.mp4" if options != ", format: video" else "f.mp4", options)
@@ -378,8 +446,12 @@ def refused():
     check("a range that the file does not say", status == 0 or "and 'range' of this stage says the other" in text, text)
     status, text, _ = frames_of("h264.mp4", ", max_pixels: 1000")
     check("max_pixels", status and "'max_pixels' is 1000" in text, text)
-    with open("w.yaml", "w") as f:
-        f.write("stages:\n  - {use: read, path: h264.mp4, out: x}\n  - {use: write, path: w.mp4, in: x}\n")
+    status, text, _ = frames_of("h264.h264", ", max_pixels: 1000")
+    check("max_pixels is known before a picture is decoded", status and "'max_pixels'" in text and "1000" in text, text)
+    with open("s.yaml", "w") as f:
+        f.write("stages:\n  - {use: read, path: h264.mp4, shuffle: 3, out: x}\n  - {use: discard, in: x}\n")
+    status, text = gpipe_says("check", "s.yaml")
+    check("a video is not shuffled", status and "'shuffle' has no effect on a video" in text, text)
     status, text = gpipe_says("run", "w.yaml")
     check("mp4 is not written", status and "let a program do it" in text, text)
 
@@ -391,7 +463,8 @@ def files():
     if NO_LIBRARY in gpipe_says("check", "any.yaml")[1]:
         print("video: SKIPPED: files, as gpipe was " + NO_LIBRARY)
         return False
-    for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, damaged, refused):
+    for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, damaged, same_each_time, cut_off,
+                 others_messages, refused):
         test()
     return True
 

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cut.h"
+#include "rows_file.h"
 #include "base/npy.h"
 
 static bool start(gp_cut *c, const gp_type *frame, char err[GP_WHY])
@@ -54,7 +54,7 @@ bool gp_cut_type(gp_cut *c, const gp_type *whole, const gp_type *frame, char err
                       gp_dtype_name(frame->dtype));
     if (extra == 0 ? !same_dims(whole->dim + 1, frame->dim + 1, frame->ndim - 1)
                    : extra != 1 || !same_dims(whole->dim + 1, frame->dim, frame->ndim))
-        return gp_why(err, "holds %s, which cannot be cut into frames of %s", gp_type_text(whole, have),
+        return gp_why(err, "holds %s, which cannot be cut into frames of %s", gp_rowsfile_text(whole, have),
                       gp_type_text(frame, want));
     if (!start(c, frame, err))
         return false;

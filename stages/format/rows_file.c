@@ -122,10 +122,10 @@ static void **own_of(const gp_rows *f, gp_rows_own *w)
     return &w->own;
 }
 
-gp_status gp_rowsfile_take(gp_rows *f, gp_rows_own *w, int64_t row, char err[GP_WHY])
+gp_status gp_rowsfile_take(gp_rows *f, gp_rows_own *w, int64_t row, gp_call *c, char err[GP_WHY])
 {
     *err = 0;
-    return f->as->take ? f->as->take(f, own_of(f, w), row, err) : GP_OK;
+    return f->as->take ? f->as->take(f, own_of(f, w), row, c, err) : GP_OK;
 }
 
 bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY])

@@ -44,6 +44,7 @@ typedef struct gp_rows {
     gp_type whole;             /* of all rows */
     uint64_t serial;           /* of its opening */
     bool in_order;             /* rows can be read one after the other only, and by one at a time */
+    int64_t came;              /* of take(), with GP_END: how many there were */
     gp_filemeta said;              /* the numbers that the file says of all rows */
     char fault[GP_WHY];        /* what is wrong with the file, though its rows are whole; or "" */
 } gp_rows;
@@ -106,10 +107,10 @@ struct gp_rowsfile {
     /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
      * in order one thread at a time, each row once. */
     bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
-    /* NULL, else of a file in order, one thread at a time, each row once: what read() makes this row of, at any time
-     * and with the same `own`. GP_OK; GP_FAILED: of this row; GP_END: there are no more, whatever `whole` says, and
+    /* NULL, else of a file in order, one thread at a time, rows behind the one before: what read() makes this row of, at
+     * any time and with the same `own`. GP_OK; GP_STOPPED; GP_FAILED: of this row; GP_END: there are only `came`, and
      * what is in `err`, which was empty, is a warning. So is what read() has in it then. */
-    gp_status (*take)(gp_rows *f, void **own, int64_t row, char err[GP_WHY]);
+    gp_status (*take)(gp_rows *f, void **own, int64_t row, gp_call *c, char err[GP_WHY]);
     /* Notes the numbers that the file says of one row alone. Any thread, after read(). NULL: there are none. */
     bool (*said)(gp_rows *f, void *own, int64_t row, gp_filemeta *to, char err[GP_WHY]);
     void (*leave)(void *own);          /* the file may be closed by now */
@@ -149,7 +150,7 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
 bool gp_rowsfile_one(gp_type *whole, const gp_rowsfile *as, int ndim, char err[GP_WHY]);
 /* As gp_type_text; "rows of f32 [2]" where it is not known how many there are. */
 char *gp_rowsfile_text(const gp_type *whole, char buf[128]);
-gp_status gp_rowsfile_take(gp_rows *f, gp_rows_own *w, int64_t row, char err[GP_WHY]);
+gp_status gp_rowsfile_take(gp_rows *f, gp_rows_own *w, int64_t row, gp_call *c, char err[GP_WHY]);
 bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 /* The numbers that it says of a row that was read. */
 bool gp_rowsfile_metadata(gp_rows *f, const gp_rows_own *w, int64_t row, gp_filemeta *to, char err[GP_WHY]);

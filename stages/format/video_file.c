@@ -3,67 +3,75 @@
  * They are opened by the first pipeline that has a video. A build knows the structures of one major version alone, which
  * is part of the library's name. Packets are read and decoded in order, by one worker at a time, while the decoder has
  * threads of its own; each worker then makes its frame of a picture that is its own. How many pictures there are shows
- * at the end. */
+ * at the end. What several threads make of damage differs from run to run: at its first sign one thread decodes the
+ * file again from its beginning, and what that makes is handed out. */
 #include "rows_file.h"
 
 #ifdef GP_VIDEO
+#include <dlfcn.h>
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libavutil/pixdesc.h>
 #include "base/dl.h"
-#include "color_how.h"
 #include "picture_file.h"
-#include "turn.h"
-#include "y4m_file.h"
+#include "video.h"
 
 /* ---- the libraries --------------------------------------------------- */
 
-#if LIBAVFORMAT_VERSION_MAJOR > 60
-#define OLD(X)
-#else
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"     /* 60 has both, the newer one not in all its versions */
-#define OLD(X) X(av_stream_get_side_data)
-#endif
-#define FUNCTIONS(X) \
-    X(avformat_alloc_context) X(avformat_open_input) X(avformat_find_stream_info) X(avformat_close_input) \
-    X(avformat_free_context) X(av_find_best_stream) X(av_read_frame) X(avio_alloc_context) X(avio_context_free) \
-    X(avformat_index_get_entries_count) X(avformat_index_get_entry) OLD(X) \
-    X(avcodec_find_decoder) X(avcodec_get_name) X(avcodec_alloc_context3) X(avcodec_parameters_to_context) \
-    X(avcodec_open2) X(avcodec_send_packet) X(avcodec_receive_frame) X(avcodec_free_context) \
-    X(av_packet_alloc) X(av_packet_free) X(av_packet_unref) \
-    X(av_frame_alloc) X(av_frame_free) X(av_frame_unref) X(av_pix_fmt_desc_get) X(av_malloc) X(av_freep) \
-    X(av_strerror) X(av_log_set_level)
-#define FIELD(name) __typeof__(name) *name;
-static struct { FUNCTIONS(FIELD) } av;
+struct gp_av gp_av;
 
 static struct {
     pthread_once_t once;
-    bool ok;
+    bool ok, tells;            /* tells: what decoders say comes to hear() */
     char why[GP_WHY];
 } library = { .once = PTHREAD_ONCE_INIT };
+
+static _Thread_local bool ours;        /* this thread opens or demuxes a file of a pipeline */
+
+static int get_room(AVCodecContext *codec, AVFrame *f, int flags);
+static void complain(void *video, const char *what);
+
+/* What the libraries say: of our own files it is printed nowhere. Not all decoders return an error, or flag a picture, of
+ * which they made up a part; but they say so. */
+static void hear(void *of, int level, const char *format, va_list args)
+{
+    char text[GP_WHY / 2];
+    const AVClass *class = of ? *(const AVClass **)of : NULL;
+    const AVCodecContext *codec = class && !strcmp(class->class_name, "AVCodecContext") ? of : NULL;
+    if (!codec || codec->get_buffer2 != get_room) {
+        if (!ours)
+            gp_av.av_log_default_callback(of, level, format, args);
+        return;
+    }
+    vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = 0;
+    if (level <= AV_LOG_ERROR || !strncmp(text, "concealing ", 11))
+        complain(codec->opaque, text);
+}
 
 static void open_library(void)
 {
     static const char *const names[] = { "libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR), NULL };
-#define SYMBOL(name) { #name, &av.name },
-    const gp_dl_symbol symbol[] = { FUNCTIONS(SYMBOL) { 0 } };
+#define SYMBOL(name) { #name, &gp_av.name },
+    const gp_dl_symbol symbol[] = { GP_AV_FUNCTIONS(SYMBOL) { 0 } };
     gp_errs errs = { .n = 0 };
+    void *others = dlopen("libavutil.so." AV_STRINGIFY(LIBAVUTIL_VERSION_MAJOR), RTLD_LAZY | RTLD_NOLOAD);
     library.ok = gp_dl_open(names, symbol, "is a video, which", "install libavformat"
                             AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR) " (Debian, Ubuntu), the version that this gpipe was built "
                             "for", (gp_loc){ 0 }, &errs);
     if (!library.ok)
         gp_why(library.why, "%s", errs.e[0].msg);
-    else
-        av.av_log_set_level(AV_LOG_QUIET);     /* what is wrong becomes an error or a warning */
+    else if (!others)                  /* a program that has the library itself may have set its own */
+        gp_av.av_log_set_callback(hear), library.tells = true;
+    if (others)
+        dlclose(others);
 }
 
 static const char *said(int error, char text[AV_ERROR_MAX_STRING_SIZE])
 {
-    av.av_strerror(error, text, AV_ERROR_MAX_STRING_SIZE);
+    gp_av.av_strerror(error, text, AV_ERROR_MAX_STRING_SIZE);
     return text;
 }
 
@@ -106,108 +114,6 @@ static int open_other(AVFormatContext *s, AVIOContext **io, const char *url, int
     return AVERROR(EPERM);
 }
 
-/* ---- what its pictures are ------------------------------------------- */
-
-typedef struct look {
-    gp_y4m planes;             /* size, subsampling, bits; the range as the file says */
-    int from, to;              /* as gp_color_how has it */
-    int matrix, range, orientation, space;     /* space: AVColorSpace, as the file says */
-} look;
-
-/* How a decoder's pictures are stored: samples of equal depth, whole bytes apart. */
-static bool look_at_format(int format, look *l, char err[GP_WHY])
-{
-    const AVPixFmtDescriptor *d = av.av_pix_fmt_desc_get(format);
-    const uint64_t never = AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BAYER | AV_PIX_FMT_FLAG_FLOAT;
-    if (!d)
-        return gp_why(err, "does not say how its pictures are stored: it is damaged, or cut off in front of its first one");
-    bool palette = d->flags & AV_PIX_FMT_FLAG_PAL, rgb = palette || d->flags & AV_PIX_FMT_FLAG_RGB;
-    int parts = d->nb_components < 3 ? 1 : 3, wide = d->log2_chroma_w, high = d->log2_chroma_h;
-    bool ok = !(d->flags & never) && d->comp[0].depth >= 8 && d->comp[0].depth <= 16 && strncmp(d->name, "xyz", 3)
-           && wide <= 1 && high <= wide;
-    for (int i = 1; i < parts; i++)
-        ok &= d->comp[i].depth == d->comp[0].depth;
-    if (!ok)
-        return gp_why(err, "has pictures of the pixel format %s, which is not read: 'command: [ffmpeg, ...]' with "
-                      "'-pix_fmt' makes another one of it", d->name);
-    l->planes.bits = d->comp[0].depth;
-    l->planes.subsampling = parts == 1 ? GP_Y4M_MONO : !wide ? GP_Y4M_444 : high ? GP_Y4M_420 : GP_Y4M_422;
-    l->from = rgb ? GP_RGB : parts == 1 ? GP_GRAY : !wide ? GP_YUV444 : high ? GP_YUV420 : GP_YUV422;
-    if (!rgb && !strncmp(d->name, "yuvj", 4))
-        l->planes.range = GP_Y4M_FULL;
-    return true;
-}
-
-static bool look_at_colors(const AVCodecParameters *p, const gp_rowsfile_how *how, look *l, char err[GP_WHY])
-{
-    char word[64];
-    bool hd = p->width >= 1280 || p->height > 576;
-    l->to = how->colors == GP_COLORS_PLANES ? l->from : how->colors == GP_COLORS_GRAY ? GP_GRAY
-          : how->colors == GP_COLORS_RGB || l->from != GP_GRAY ? GP_RGB : GP_GRAY;
-    if (p->color_range && l->from != GP_RGB && !l->planes.range)
-        l->planes.range = p->color_range == AVCOL_RANGE_JPEG ? GP_Y4M_FULL : GP_Y4M_LIMITED;
-    if (how->colors == GP_COLORS_PLANES && l->from == GP_RGB)
-        return gp_why(err, "stores red, green and blue, not planes of luma and chroma: leave out 'colors: planes'");
-    if ((how->range || l->to == l->from) && l->from != GP_RGB && !gp_y4m_has_range(&l->planes, how->range, err))
-        return false;
-    l->space = (int)p->color_space;
-    l->range = (how->range ? how->range : l->planes.range) == GP_Y4M_FULL ? GP_FULL : GP_LIMITED;
-    switch ((int)p->color_space) {
-    case AVCOL_SPC_BT470BG: case AVCOL_SPC_SMPTE170M: l->matrix = GP_BT601; break;
-    case AVCOL_SPC_BT709: l->matrix = GP_BT709; break;
-    case AVCOL_SPC_BT2020_NCL: l->matrix = GP_BT2020; break;
-    case AVCOL_SPC_UNSPECIFIED: case AVCOL_SPC_RESERVED: l->matrix = hd ? GP_BT709 : GP_BT601; break;
-    default:
-        snprintf(word, sizeof word, "%d (ITU-T H.273, table 4)", (int)p->color_space);
-        if (l->from != l->to && l->from != GP_RGB && l->from != GP_GRAY)
-            return gp_why(err, "has the color matrix %s; BT.601, 709 and 2020 are read: 'colors: planes' leaves its "
-                          "pictures as they are", word);
-    }
-    return true;
-}
-
-/* Which side is up, as EXIF counts it: of the matrix that says where a pixel goes, x to (a, b) and y to (c, d). */
-static int orientation_of(const AVStream *st)
-{
-    enum { A, B, C = 3, D };
-    static const signed char turns[9][4] = {
-        [1] = { 1, 0, 0, 1 }, [2] = { -1, 0, 0, 1 }, [3] = { -1, 0, 0, -1 }, [4] = { 1, 0, 0, -1 },
-        [5] = { 0, 1, 1, 0 }, [6] = { 0, 1, -1, 0 }, [7] = { 0, -1, -1, 0 }, [8] = { 0, -1, 1, 0 },
-    };
-    const int32_t *m = NULL;
-#if LIBAVFORMAT_VERSION_MAJOR > 60
-    for (int i = 0; i < st->codecpar->nb_coded_side_data; i++)
-        if (st->codecpar->coded_side_data[i].type == AV_PKT_DATA_DISPLAYMATRIX && st->codecpar->coded_side_data[i].size >= 36)
-            m = (const int32_t *)(const void *)st->codecpar->coded_side_data[i].data;
-#else
-    size_t n = 0;
-    const uint8_t *data = av.av_stream_get_side_data(st, AV_PKT_DATA_DISPLAYMATRIX, &n);
-    m = n >= 36 ? (const int32_t *)(const void *)data : NULL;
-#endif
-#define SIGN(x) (((x) > 0) - ((x) < 0))
-    for (int i = 1; m && i <= 8; i++)
-        if (SIGN(m[A]) == turns[i][0] && SIGN(m[B]) == turns[i][1] && SIGN(m[C]) == turns[i][2] && SIGN(m[D]) == turns[i][3])
-            return i;
-    return 1;
-}
-
-/* The type of a frame. */
-static bool type_of(const look *l, const gp_rowsfile_how *how, gp_type *t, char err[GP_WHY])
-{
-    gp_y4m v = l->planes;
-    bool turned = l->orientation >= 5;
-    if (turned)
-        v.width = l->planes.height, v.height = l->planes.width;
-    gp_type picture = { v.bits > 8 ? GP_U16 : GP_U8, l->to == GP_GRAY ? 2 : 3, { v.height, v.width, l->to == GP_GRAY ? 0 : 3 } };
-    *t = picture;
-    if (!gp_has_room(&picture, how->max_pixels, err))
-        return false;
-    if (turned && l->to == GP_YUV422)
-        return gp_why(err, "is 4:2:2 and is to be turned, which its planes cannot: set 'orientation: keep', or leave out "
-                      "'colors: planes'");
-    return l->to >= GP_RGB || gp_y4m_type(&v, t, err);
-}
-
 /* ---- opening --------------------------------------------------------- */
 
 typedef struct input {
@@ -215,16 +121,15 @@ typedef struct input {
     AVFormatContext *format;   /* NULL: it is not open */
     AVStream *stream;
     const AVCodec *codec;
-    look is;
 } input;
 
 static void close_input(input *in)
 {
     AVIOContext *io = in->format ? in->format->pb : NULL;
     if (in->format)
-        av.avformat_close_input(&in->format);
+        gp_av.avformat_close_input(&in->format);
     if (io)
-        av.av_freep(&io->buffer), av.avio_context_free(&io);
+        gp_av.av_freep(&io->buffer), gp_av.avio_context_free(&io);
 }
 
 static bool find_stream(input *in, const gp_rowsfile_how *how, char err[GP_WHY])
@@ -235,35 +140,34 @@ static bool find_stream(input *in, const gp_rowsfile_how *how, char err[GP_WHY])
         return i >= n ? gp_why(err, "has no stream %d, only %d: 'stream' counts them from 0, as ffmpeg does", i, n)
                       : gp_why(err, "has no pictures in its stream %d", i);
     if (i < 0)
-        i = av.av_find_best_stream(f, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
+        i = gp_av.av_find_best_stream(f, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
     if (i < 0)
         return gp_why(err, "has no stream of pictures");
     in->stream = f->streams[i];
-    in->codec = av.avcodec_find_decoder(in->stream->codecpar->codec_id);
+    in->codec = gp_av.avcodec_find_decoder(in->stream->codecpar->codec_id);
     for (int k = 0; k < n; k++)
         f->streams[k]->discard = k == i ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
     return in->codec || gp_why(err, "is coded as %s, for which this libavcodec has no decoder",
-                               av.avcodec_get_name(in->stream->codecpar->codec_id));
+                               gp_av.avcodec_get_name(in->stream->codecpar->codec_id));
 }
 
-static bool look_at_stream(input *in, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
+/* Reads as many packets as it takes to know the streams. Some are decoded: none that has more pixels than may be. */
+static int look_at_streams(AVFormatContext *f, int64_t max_pixels)
 {
-    const AVCodecParameters *p = in->stream->codecpar;
-    gp_type frame;
-    in->is = (look){ .planes = { .width = p->width, .height = p->height },
-                     .orientation = how->keep_orientation ? 1 : orientation_of(in->stream) };
-    if (p->width <= 0 || p->height <= 0)
-        return gp_why(err, "does not say how large its pictures are: it is damaged, or cut off in front of its first one");
-    if (!look_at_format(p->format, &in->is, err) || !look_at_colors(p, how, &in->is, err)
-        || !type_of(&in->is, how, &frame, err))
-        return false;
-    *whole = (gp_type){ frame.dtype, frame.ndim + 1, { -1 } };
-    memcpy(whole->dim + 1, frame.dim, sizeof *frame.dim * (size_t)frame.ndim);
-    return true;
+    const unsigned n = f->nb_streams;
+    AVDictionary **each = calloc(n + 1, sizeof *each);
+    int bad = each ? 0 : AVERROR(ENOMEM);
+    for (unsigned i = 0; i < n && bad >= 0; i++)
+        bad = gp_av.av_dict_set_int(&each[i], "max_pixels", max_pixels ? max_pixels : INT_MAX, 0);
+    bad = bad < 0 ? bad : gp_av.avformat_find_stream_info(f, n ? each : NULL);
+    for (unsigned i = 0; i < n && each; i++)
+        gp_av.av_dict_free(&each[i]);
+    free(each);
+    return bad;
 }
 
 /* Opens `in`, whose `from` is said. */
-static bool open_input(input *in, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
+static bool open_input(input *in, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     enum { BUFFER = 1 << 16 };
     static const char NO_PROTOCOL[] = "none";
@@ -271,30 +175,32 @@ static bool open_input(input *in, const gp_rowsfile_how *how, gp_type *whole, ch
     pthread_once(&library.once, open_library);
     if (!library.ok)
         return gp_why(err, "%s", library.why);
-    unsigned char *buffer = av.av_malloc(BUFFER);
-    AVIOContext *io = buffer ? av.avio_alloc_context(buffer, BUFFER, 0, &in->from, get_bytes, NULL, seek_to) : NULL;
-    AVFormatContext *f = io ? av.avformat_alloc_context() : NULL;
+    unsigned char *buffer = gp_av.av_malloc(BUFFER);
+    AVIOContext *io = buffer ? gp_av.avio_alloc_context(buffer, BUFFER, 0, &in->from, get_bytes, NULL, seek_to) : NULL;
+    AVFormatContext *f = io ? gp_av.avformat_alloc_context() : NULL;
     if (!f) {
-        av.av_freep(&buffer), av.avio_context_free(&io);
+        gp_av.av_freep(&buffer), gp_av.avio_context_free(&io);
         return gp_why(err, GP_WHY_MEMORY);
     }
     f->pb = io, f->io_open = open_other, f->flags |= AVFMT_FLAG_CUSTOM_IO;
-    f->protocol_whitelist = av.av_malloc(sizeof NO_PROTOCOL);      /* freed with the context */
+    f->protocol_whitelist = gp_av.av_malloc(sizeof NO_PROTOCOL);      /* freed with the context */
     int bad = AVERROR(ENOMEM);
+    ours = true;
     if (f->protocol_whitelist) {
         memcpy(f->protocol_whitelist, NO_PROTOCOL, sizeof NO_PROTOCOL);
-        bad = av.avformat_open_input(&f, "", NULL, NULL);
+        bad = gp_av.avformat_open_input(&f, "", NULL, NULL);
     } else {
-        av.avformat_close_input(&f);
+        gp_av.avformat_close_input(&f);
     }
     if (bad < 0)
-        av.av_freep(&io->buffer), av.avio_context_free(&io);
+        gp_av.av_freep(&io->buffer), gp_av.avio_context_free(&io);
     else
-        in->format = f, bad = av.avformat_find_stream_info(f, NULL);
+        in->format = f, bad = look_at_streams(f, how->max_pixels);
+    ours = false;
     bool ok = bad >= 0 || (in->from.error ? gp_why(err, "cannot be read: %s", gp_strerror(in->from.error))
                            : gp_why(err, "is no video that libavformat reads, or is cut off or damaged: it says '%s'",
                                     said(bad, text)));
-    ok = ok && find_stream(in, how, err) && look_at_stream(in, how, whole, err);
+    ok = ok && find_stream(in, how, err);
     in->from.error = 0;
     if (!ok)
         close_input(in);
@@ -305,13 +211,13 @@ static bool open_input(input *in, const gp_rowsfile_how *how, gp_type *whole, ch
  * say it. */
 static int64_t count(input *in, int64_t *there)
 {
-    int entries = av.avformat_index_get_entries_count(in->stream);
+    int entries = gp_av.avformat_index_get_entries_count(in->stream);
     int64_t n = 0;
     *there = 0;
     if (strncmp(in->format->iformat->name, "mov", 3) || in->stream->nb_frames <= 0 || entries <= 0)
         return -1;
     for (int i = 0; i < entries; i++) {
-        const AVIndexEntry *e = av.avformat_index_get_entry(in->stream, i);
+        const AVIndexEntry *e = gp_av.avformat_index_get_entry(in->stream, i);
         if (e->flags & AVINDEX_DISCARD_FRAME)
             continue;
         n++, *there += e->pos <= in->from.size - e->size;
@@ -319,296 +225,312 @@ static int64_t count(input *in, int64_t *there)
     return n;
 }
 
+/* A number of EBML that begins at `at` (RFC 8794, 4): how many bytes it has; 0: none is there. -1 stands for unknown. */
+static int ebml_number(const input *in, int64_t at, bool keeps_marker, int64_t *number)
+{
+    unsigned char p[8];
+    int n = 1;
+    if (gp_rows_bytes(in->from.fd, in->from.head, at, p, sizeof p) < (int64_t)sizeof p || !*p)
+        return 0;
+    while (!(*p & 0x80 >> (n - 1)))
+        n++;
+    const int64_t none = ((int64_t)1 << 7 * n) - 1;
+    *number = (int64_t)gp_number(p, n, true);
+    if (!keeps_marker)
+        *number = (*number & none) == none ? -1 : *number & none;
+    return n;
+}
+
+/* Are fewer bytes there than the container says there are, as far as it does? */
+static bool is_cut(const input *in, char why[GP_WHY])
+{
+    enum { EBML = 0x1a45dfa3, SEGMENT = 0x18538067 };
+    const char *name = in->format->iformat->name;
+    const int64_t size = in->from.size;
+    unsigned char p[8] = { 0 };
+    int64_t claimed = 0, id, at = 0, n;
+    int a, b;
+    if (!strncmp(name, "matroska", 8)) {
+        while ((a = ebml_number(in, at, true, &id)) && (b = ebml_number(in, at + a, false, &n)) && id == EBML)
+            at += a + b + n;
+        claimed = a && b && id == SEGMENT && n >= 0 ? at + a + b + n : 0;
+    } else if (!strcmp(name, "avi") && gp_rows_bytes(in->from.fd, in->from.head, 0, p, sizeof p) == sizeof p) {
+        claimed = (int64_t)gp_number(p + 4, 4, false) + 8;
+    } else if (!strcmp(name, "gif") && gp_rows_bytes(in->from.fd, in->from.head, size - 1, p, 1) == 1 && *p != ';') {
+        return gp_why(why, "does not end as a GIF does: it is cut off, or bytes of another kind follow"), true;
+    } else if (!strcmp(name, "mpegts") && size % 188 && size % 192 && size % 204) {
+        return gp_why(why, "ends within a packet of its container: it is cut off"), true;
+    }
+    return claimed > size && !gp_why(why, "is cut off: its header says %lld bytes, %lld are there", (long long)claimed,
+                                     (long long)size);
+}
+
+/* Has it all that its head says? *frames: how many are there; -1: that is not known. What is missing is a fault of it. */
 static bool is_whole(input *in, const gp_rowsfile_how *how, int64_t *frames, char fault[GP_WHY], char err[GP_WHY])
 {
+    char why[GP_WHY] = "";
     int64_t there, n = count(in, &there);
-    *frames = n < 0 ? n : there, *fault = 0;
-    return n <= there || n < 0
-        || gp_why(how->strict ? err : fault, "is cut off: its header says %lld frames, %lld are there", (long long)n,
-                  (long long)there) || !how->strict;
+    *frames = n < 0 ? n : there;
+    if (n > there)
+        gp_why(why, "is cut off: its header says %lld frames, %lld are there", (long long)n, (long long)there);
+    else
+        is_cut(in, why);
+    memcpy(how->strict && *why ? err : fault, why, GP_WHY);
+    return !how->strict || !*why;
+}
+
+/* The type of all frames. */
+static bool look_at(input *in, const gp_rowsfile_how *how, gp_look *l, gp_type *whole, char fault[GP_WHY], char err[GP_WHY])
+{
+    gp_type frame;
+    int64_t frames;
+    if (!gp_look_at(in->stream, how, l, &frame, err) || !is_whole(in, how, &frames, fault, err))
+        return false;
+    *whole = (gp_type){ frame.dtype, frame.ndim + 1, { frames } };
+    memcpy(whole->dim + 1, frame.dim, sizeof *frame.dim * (size_t)frame.ndim);
+    return true;
 }
 
 static bool video_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     input in = { .from = { .fd = -1, .head = h, .size = h->size } };
     char fault[GP_WHY];
-    if (!open_input(&in, how, whole, err))
-        return false;
-    bool ok = is_whole(&in, how, &whole->dim[0], fault, err);
+    gp_look l;
+    bool ok = open_input(&in, how, err) && look_at(&in, how, &l, whole, fault, err);
     close_input(&in);
     return ok;
 }
 
+/* ---- decoding -------------------------------------------------------- */
+
 typedef struct video {
     gp_rows rows;
+    gp_rowsfile_how how;
     input in;
+    gp_look is;
     AVCodecContext *codec;
     AVPacket *packet;
-    bool strict, over;         /* over: no picture comes any more */
-    char fault[GP_WHY];        /* what was wrong before the next picture; or "" */
-    char last[GP_WHY];         /* ... behind the last one */
+    bool careful;              /* one thread decodes: something is damaged, or would not be told */
+    _Atomic bool doubt;        /* the decoder said that something is wrong; if it is careful, */
+    char why[GP_WHY];          /* ... what, */
+    int64_t fed, bad;          /* ... and which picture is: by its time, as that of the packet before */
+    bool over, cut;            /* no picture comes any more; no packet, though there should be */
+    int64_t next;              /* the number of the decoder's next picture */
+    char fault[GP_WHY];        /* what was wrong before it; or "" */
 } video;
+
+typedef struct own {           /* a worker's */
+    AVFrame *picture;
+    gp_growbuf room[2];
+    double pts;                /* s; NaN: not known */
+    char fault[GP_WHY];
+} own;
+
+/* Room for a picture, which is not always filled where packets are damaged: what other pictures left there would differ
+ * from run to run. */
+static int get_room(AVCodecContext *codec, AVFrame *f, int flags)
+{
+    int bad = gp_av.avcodec_default_get_buffer2(codec, f, flags);
+    for (int i = 0; bad >= 0 && i < AV_NUM_DATA_POINTERS && f->buf[i]; i++)
+        memset(f->buf[i]->data, 0, (size_t)f->buf[i]->size);
+    return bad;
+}
+
+static bool open_decoder(video *v, char err[GP_WHY])
+{
+    char text[AV_ERROR_MAX_STRING_SIZE];
+    /* The threads of libavcodec 59 for MPEG-4 Part 2 abort the process at some damaged packets. */
+    v->careful |= !library.tells || v->in.codec->id == AV_CODEC_ID_MPEG4;
+    v->packet = v->packet ? v->packet : gp_av.av_packet_alloc();
+    v->codec = v->packet ? gp_av.avcodec_alloc_context3(v->in.codec) : NULL;
+    if (!v->codec)
+        return gp_why(err, GP_WHY_MEMORY);
+    int bad = gp_av.avcodec_parameters_to_context(v->codec, v->in.stream->codecpar);
+    v->codec->thread_count = v->careful ? 1 : 0;       /* 0: as many as there are cores */
+    v->codec->err_recognition |= v->careful ? 0 : AV_EF_EXPLODE;       /* else some decoders hide damage and go on */
+    v->codec->get_buffer2 = get_room, v->codec->opaque = v;
+#if LIBAVCODEC_VERSION_MAJOR < 60
+    v->codec->thread_safe_callbacks = 1;       /* which others do not ask */
+#endif
+    v->codec->pkt_timebase = v->in.stream->time_base;
+    v->codec->max_pixels = v->how.max_pixels ? v->how.max_pixels : v->codec->max_pixels;
+    bad = bad < 0 ? bad : gp_av.avcodec_open2(v->codec, v->in.codec, NULL);
+    return bad >= 0 || gp_why(err, "cannot be decoded: the decoder of %s says '%s'", v->in.codec->name, said(bad, text));
+}
+
+/* Goes back to the first packet, for one thread. */
+static bool begin_again(video *v, char err[GP_WHY])
+{
+    gp_av.avcodec_free_context(&v->codec);
+    close_input(&v->in);
+    v->in.from.at = v->next = 0;
+    v->careful = true, v->cut = v->doubt = false, *v->fault = 0;
+    return open_input(&v->in, &v->how, err) && open_decoder(v, err);
+}
 
 static void video_close(gp_rows *rows)
 {
     video *v = (video *)rows;
     if (v->codec)
-        av.avcodec_free_context(&v->codec);
+        gp_av.avcodec_free_context(&v->codec);
     if (v->packet)
-        av.av_packet_free(&v->packet);
+        gp_av.av_packet_free(&v->packet);
     close_input(&v->in);
     free(v);
 }
 
-static bool open_decoder(video *v, const gp_rowsfile_how *how, char err[GP_WHY])
-{
-    char text[AV_ERROR_MAX_STRING_SIZE];
-    v->packet = av.av_packet_alloc();
-    v->codec = v->packet ? av.avcodec_alloc_context3(v->in.codec) : NULL;
-    if (!v->codec)
-        return gp_why(err, GP_WHY_MEMORY);
-    int bad = av.avcodec_parameters_to_context(v->codec, v->in.stream->codecpar);
-    v->codec->thread_count = 0;        /* as many as there are cores */
-    v->codec->pkt_timebase = v->in.stream->time_base;
-    v->codec->max_pixels = how->max_pixels ? how->max_pixels : v->codec->max_pixels;
-    bad = bad < 0 ? bad : av.avcodec_open2(v->codec, v->in.codec, NULL);
-    return bad >= 0 || gp_why(err, "cannot be decoded: the decoder of %s says '%s'", v->in.codec->name, said(bad, text));
-}
-
 static gp_rows *video_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
-    enum { MOST = 1 << 30 };           /* frames: until the end shows */
-    int64_t size, frames;
+    int64_t size;
     video *v = gp_rows_new(sizeof *v, fd, &size, err);
     if (!v)
         return NULL;
     v->in.from = (bytes){ .fd = fd, .size = size };
-    v->rows.in_order = true, v->strict = how->strict;
-    if (open_input(&v->in, how, &v->rows.whole, err) && is_whole(&v->in, how, &frames, v->rows.fault, err)
-        && open_decoder(v, how, err)) {
-        v->rows.whole.dim[0] = MOST;
+    v->rows.in_order = true, v->how = *how;
+    if (open_input(&v->in, how, err) && look_at(&v->in, how, &v->is, &v->rows.whole, v->rows.fault, err)
+        && open_decoder(v, err)) {
+        v->rows.whole.dim[0] = -1;     /* until the end shows */
         return &v->rows;
     }
     video_close(&v->rows);
     return NULL;
 }
 
-/* ---- decoding -------------------------------------------------------- */
-
-typedef struct own {           /* a worker's */
-    AVFrame *picture;
-    gp_growbuf planes, turned;
-    char fault[GP_WHY];
-} own;
-
-static void note(video *v, const char *what, int error, int64_t row)
+static void note(video *v, const char *what, const char *text)
 {
-    char text[AV_ERROR_MAX_STRING_SIZE];
+    v->doubt |= !v->careful;
     if (!*v->fault)
-        gp_why(v->fault, "has %s before frame %lld of the file: the decoder of %s says '%s'", what, (long long)row,
-               v->in.codec->name, said(error, text));
+        gp_why(v->fault, "has %s before frame %lld of the file: the decoder of %s says '%s'", what, (long long)v->next,
+               v->in.codec->name, text);
+}
+
+static void complain(void *video_, const char *what)
+{
+    video *v = video_;
+    if (v->careful && v->doubt)
+        note(v, "a damaged packet", v->why);
+    if (v->careful)
+        gp_why(v->why, "%s", what), v->bad = v->fed;
+    v->doubt = true;
 }
 
 /* Gives the decoder its next packet, or tells it that there is none. False: there is no memory. */
-static bool feed(video *v, int64_t row)
+static bool feed(video *v)
 {
+    char text[AV_ERROR_MAX_STRING_SIZE];
     int bad;
-    while ((bad = av.av_read_frame(v->in.format, v->packet)) >= 0 && v->packet->stream_index != v->in.stream->index)
-        av.av_packet_unref(v->packet);
+    ours = true;
+    while ((bad = gp_av.av_read_frame(v->in.format, v->packet)) >= 0 && v->packet->stream_index != v->in.stream->index)
+        gp_av.av_packet_unref(v->packet);
+    ours = false;
     if (bad == AVERROR(ENOMEM))
         return false;
-    if (bad < 0 && (bad != AVERROR_EOF || v->in.from.error) && !*v->last)
-        gp_why(v->last, "ends behind frame %lld, where it is cut off or damaged", (long long)row);
+    v->cut |= bad < 0 && (bad != AVERROR_EOF || v->in.from.error);
     if (bad >= 0 && v->packet->flags & AV_PKT_FLAG_CORRUPT)
-        note(v, "a packet that is cut off or damaged", AVERROR_INVALIDDATA, row);
-    bad = av.avcodec_send_packet(v->codec, bad < 0 ? NULL : v->packet);
+        note(v, "a packet that is cut off or damaged", said(AVERROR_INVALIDDATA, text));
+    v->fed = bad < 0 ? AV_NOPTS_VALUE : v->packet->pts;
+    bad = gp_av.avcodec_send_packet(v->codec, bad < 0 ? NULL : v->packet);
     if (bad < 0 && bad != AVERROR_EOF)
-        note(v, "a damaged packet", bad, row);
-    av.av_packet_unref(v->packet);
+        note(v, "a damaged packet", said(bad, text));
+    gp_av.av_packet_unref(v->packet);
     return bad != AVERROR(ENOMEM);
 }
 
-/* Is the picture as all are, by what the head of the file says? */
-static bool is_alike(const video *v, const AVFrame *f, int64_t row, char err[GP_WHY])
+/* The decoder's next picture. GP_END: there is none. */
+static gp_status decode(video *v, AVFrame *to, char err[GP_WHY])
 {
-    look l = { .orientation = 1 };
-    const look *is = &v->in.is;
-    if (!look_at_format(f->format, &l, err))
-        return false;
-    const int range = l.planes.range ? (int)l.planes.range : f->color_range == AVCOL_RANGE_JPEG ? GP_Y4M_FULL
-                    : f->color_range == AVCOL_RANGE_MPEG ? GP_Y4M_LIMITED : 0, space = (int)f->colorspace;
-    return (f->width == is->planes.width && f->height == is->planes.height && l.from == is->from
-            && l.planes.bits == is->planes.bits
-            && (!range || !is->planes.range || l.from == GP_RGB || range == (int)is->planes.range)
-            && (space == AVCOL_SPC_UNSPECIFIED || is->space == AVCOL_SPC_UNSPECIFIED || space == is->space))
-        || gp_why(err, "changes at its frame %lld from %lld x %lld pixels of %d bits to %d x %d of %d, or in its colors: "
-                  "the frames of a video are of one size", (long long)row, (long long)is->planes.width,
-                  (long long)is->planes.height, is->planes.bits, f->width, f->height, l.planes.bits);
+    enum { MOST_ERRORS = 1000 };       /* of a decoder that gets nothing more */
+    char text[AV_ERROR_MAX_STRING_SIZE];
+    int got, errors = 0;
+    while ((got = gp_av.avcodec_receive_frame(v->codec, to)) < 0) {
+        if (got == AVERROR_EOF || errors > MOST_ERRORS)
+            return GP_END;
+        if (got != AVERROR(EAGAIN))
+            note(v, "a damaged packet", said(got, text)), errors++;
+        if (got == AVERROR(ENOMEM) || (got == AVERROR(EAGAIN) && !feed(v)))
+            return gp_why(err, "cannot be decoded: " GP_WHY_MEMORY), GP_FAILED;
+        if (v->doubt && !v->careful)
+            break;
+    }
+    const bool made_up = got >= 0 && (to->decode_error_flags || to->flags & AV_FRAME_FLAG_CORRUPT);
+    if (v->careful && v->doubt && (made_up || v->bad == AV_NOPTS_VALUE || v->bad == to->pts)) {
+        v->doubt = false;
+        if (!*v->fault)
+            gp_why(v->fault, "is damaged in its frame %lld: the decoder of %s says '%s'", (long long)v->next,
+                   v->in.codec->name, v->why);
+    } else if (made_up && !*v->fault) {
+        gp_why(v->fault, "is damaged in its frame %lld, of which the decoder of %s made up a part", (long long)v->next,
+               v->in.codec->name);
+        v->doubt |= !v->careful;
+    }
+    return GP_OK;
 }
 
 /* Behind the last picture. */
-static gp_status end(video *v, int64_t row, char err[GP_WHY])
+static gp_status end(video *v, char err[GP_WHY])
 {
-    bool before = v->over;
-    v->over = true;
-    if (before)
+    if (v->over)
         return GP_END;
+    v->over = true, v->rows.came = v->next;
     if (v->in.from.error)              /* frames behind it are there, and are not to be lost */
-        return gp_why(err, "cannot be read behind its frame %lld: %s", (long long)row - 1, gp_strerror(v->in.from.error)),
+        return gp_why(err, "cannot be read behind its frame %lld: %s", (long long)v->next - 1, gp_strerror(v->in.from.error)),
                GP_FAILED;
-    if (!*v->last && *v->fault)
-        memcpy(v->last, v->fault, sizeof v->last);
-    memcpy(err, v->last, GP_WHY);
-    if (row)
-        return *err && v->strict ? GP_FAILED : GP_END;
-    if (!*err)
+    if (v->doubt)
+        note(v, "a damaged packet", v->why);
+    if (v->cut)
+        gp_why(err, "ends behind its frame %lld, where it is cut off or damaged", (long long)v->next - 1);
+    else
+        memcpy(err, v->fault, GP_WHY);
+    if (v->next)
+        return *err && v->how.strict ? GP_FAILED : GP_END;
+    if (!*err || v->cut)
         gp_why(err, "has no picture that can be decoded");
     return GP_FAILED;
 }
 
-static gp_status video_take(gp_rows *rows, void **mine, int64_t row, char err[GP_WHY])
+static gp_status video_take(gp_rows *rows, void **mine, int64_t row, gp_call *c, char err[GP_WHY])
 {
-    enum { MOST_ERRORS = 1000 };       /* of a decoder that gets nothing more */
     video *v = (video *)rows;
     own *o = *mine;
-    int got = 0, errors = 0;
     if (!o && !(o = *mine = calloc(1, sizeof *o)))
         return gp_why(err, GP_WHY_MEMORY), GP_FAILED;
-    if (!o->picture && !(o->picture = av.av_frame_alloc()))
+    if (!o->picture && !(o->picture = gp_av.av_frame_alloc()))
         return gp_why(err, GP_WHY_MEMORY), GP_FAILED;
-    while (!v->over && (got = av.avcodec_receive_frame(v->codec, o->picture)) < 0) {
-        if (got == AVERROR_EOF || errors > MOST_ERRORS)
-            break;
-        if (got != AVERROR(EAGAIN))
-            note(v, "a damaged packet", got, row), errors++;
-        if (got == AVERROR(ENOMEM) || (got == AVERROR(EAGAIN) && !feed(v, row))) {
-            v->over = true;
-            return gp_why(err, "cannot be decoded: " GP_WHY_MEMORY), GP_FAILED;
-        }
+    gp_status s = v->over ? GP_END : GP_OK;
+    while (s == GP_OK && v->next <= row) {
+        s = gp_stopping(c) ? GP_STOPPED : decode(v, o->picture, err);
+        if (v->doubt && !v->careful)
+            s = begin_again(v, err) ? GP_OK : GP_FAILED;
+        else if (s == GP_OK && v->next++ < row)
+            *v->fault = 0;             /* it is left out */
     }
-    if (v->over || got < 0)
-        return end(v, row, err);
-    if (!*v->fault && (o->picture->decode_error_flags || o->picture->flags & AV_FRAME_FLAG_CORRUPT))
-        gp_why(v->fault, "is damaged in its frame %lld, of which the decoder of %s made up a part", (long long)row,
-               v->in.codec->name);
+    v->over |= s == GP_FAILED;
+    if (s != GP_OK)
+        return s == GP_END ? end(v, err) : s;
+    const AVRational unit = v->in.stream->time_base;
+    const int64_t at = o->picture->best_effort_timestamp;
+    o->pts = at == AV_NOPTS_VALUE ? NAN : (double)at * unit.num / unit.den;
     memcpy(o->fault, v->fault, sizeof o->fault);
     *v->fault = 0;
-    if (*o->fault && v->strict)
+    if (*o->fault && v->how.strict)
         return memcpy(err, o->fault, GP_WHY), GP_FAILED;
-    return is_alike(v, o->picture, row, err) ? GP_OK : GP_FAILED;
-}
-
-/* ---- pictures to frames ---------------------------------------------- */
-
-/* Samples of a component, w of each row, which get `apart` from each other. */
-static void unpack(const AVFrame *f, const AVPixFmtDescriptor *d, int part, int w, int h, int apart, void *to)
-{
-    const AVComponentDescriptor *c = &d->comp[part];
-    const bool wide = c->depth > 8, big = d->flags & AV_PIX_FMT_FLAG_BE;
-    const int size = wide ? 2 : 1;
-    const unsigned top = (1u << c->depth) - 1;
-    for (int y = 0; y < h; y++) {
-        const uint8_t *from = f->data[c->plane] + (ptrdiff_t)y * f->linesize[c->plane] + c->offset;
-        uint8_t *byte = (uint8_t *)to + (size_t)y * (size_t)w * (size_t)(apart * size);
-        if (c->step == size && apart == 1 && !c->shift && !(wide && big)) {
-            memcpy(byte, from, (size_t)w * (size_t)size);
-            continue;
-        }
-        for (int x = 0; x < w; x++, from += c->step, byte += apart * size) {
-            uint16_t sample = *from;
-            if (wide)
-                memcpy(&sample, from, sizeof sample);
-            if (wide && big)
-                sample = __builtin_bswap16(sample);
-            sample = (uint16_t)(sample >> c->shift & top);
-            if (wide)
-                memcpy(byte, &sample, sizeof sample);
-            else
-                *byte = (uint8_t)sample;
-        }
-    }
-}
-
-static void unpack_palette(const AVFrame *f, uint8_t *to)
-{
-    for (int y = 0; y < f->height; y++)
-        for (int x = 0; x < f->width; x++, to += 3) {
-            uint32_t color;
-            memcpy(&color, f->data[1] + 4 * f->data[0][(ptrdiff_t)y * f->linesize[0] + x], sizeof color);
-            to[0] = (uint8_t)(color >> 16), to[1] = (uint8_t)(color >> 8), to[2] = (uint8_t)color;
-        }
-}
-
-/* Rows and columns of a component. */
-static void size_of(const AVFrame *f, const AVPixFmtDescriptor *d, int part, int *w, int *h)
-{
-    int across = part ? d->log2_chroma_w : 0, down = part ? d->log2_chroma_h : 0;
-    *w = (f->width + (1 << across) - 1) >> across, *h = (f->height + (1 << down) - 1) >> down;
-}
-
-/* A picture as planes one behind the other, or as red, green and blue of each pixel. */
-static void unpack_all(const AVFrame *f, const look *l, void *to)
-{
-    const AVPixFmtDescriptor *d = av.av_pix_fmt_desc_get(f->format);
-    const size_t size = l->planes.bits > 8 ? 2 : 1;
-    int w, h;
-    if (d->flags & AV_PIX_FMT_FLAG_PAL) {
-        unpack_palette(f, to);
-        return;
-    }
-    for (int part = 0; part < (l->from == GP_GRAY ? 1 : 3); part++) {
-        size_of(f, d, part, &w, &h);
-        if (l->from == GP_RGB) {
-            unpack(f, d, part, f->width, f->height, 3, (char *)to + (size_t)part * size);
-            continue;
-        }
-        unpack(f, d, part, w, h, 1, to);
-        to = (char *)to + (size_t)w * (size_t)h * size;
-    }
-}
-
-/* A frame of `is->to` that lies as it is stored, upright. */
-static void turn(const AVFrame *f, const look *l, const void *from, void *to)
-{
-    const AVPixFmtDescriptor *d = av.av_pix_fmt_desc_get(f->format);
-    const size_t size = l->planes.bits > 8 ? 2 : 1;
-    int w = f->width, h = f->height;
-    for (int part = 0; part < (l->to >= GP_RGB ? 1 : 3); part++) {
-        if (l->to < GP_RGB)
-            size_of(f, d, part, &w, &h);
-        gp_turn_rows(gp_turn_for(l->orientation, w, h), from, h, 0, w, l->to == GP_RGB ? 3 * size : size, to);
-        from = (const char *)from + (size_t)w * (size_t)h * size, to = (char *)to + (size_t)w * (size_t)h * size;
-    }
+    return gp_look_alike(&v->is, o->picture, row, err) ? GP_OK : GP_FAILED;
 }
 
 static bool video_read(gp_rows *rows, void **mine, int64_t first, int64_t n, void *to, char err[GP_WHY])
 {
-    const video *v = (const video *)rows;
-    const look *l = &v->in.is;
     own *o = *mine;
-    const AVFrame *f = o->picture;
-    const size_t room = 3 * ((size_t)f->width + 1) * ((size_t)f->height + 1) * (l->planes.bits > 8 ? 2 : 1);
-    const bool converts = l->from != l->to, turns = l->orientation != 1;
-    if ((converts && !gp_growbuf_need(&o->planes, room)) || (turns && !gp_growbuf_need(&o->turned, room)))
-        return gp_why(err, "cannot be decoded: " GP_WHY_MEMORY);
-    void *upright = turns ? o->turned.data : to;
-    unpack_all(f, l, converts ? o->planes.data : upright);
-    if (converts) {
-        gp_color_how how = gp_color_how_of(l->from, l->to, l->matrix, l->range, true, l->planes.bits, l->planes.bits);
-        gp_color_host(&how, l->planes.bits > 8, upright, o->planes.data, f->height, f->width);
-    }
-    if (turns)
-        turn(f, l, upright, to);
+    if (!gp_look_frame(&((const video *)rows)->is, o->picture, o->room, to, err))
+        return false;
     memcpy(err, o->fault, GP_WHY);
     return true;
 }
 
 static bool video_said(gp_rows *rows, void *mine, int64_t row, gp_filemeta *to, char err[GP_WHY])
 {
-    const AVRational unit = ((const video *)rows)->in.stream->time_base;
-    int64_t at = ((const own *)mine)->picture->best_effort_timestamp;
-    if (at != AV_NOPTS_VALUE)
-        gp_filemeta_set(to, "pts", (double)at * unit.num / unit.den);
+    const own *o = mine;
+    if (o->pts == o->pts)
+        gp_filemeta_set(to, "pts", o->pts);
     return true;
 }
 
@@ -616,9 +538,9 @@ static void video_leave(void *mine)
 {
     own *o = mine;
     if (o->picture)
-        av.av_frame_free(&o->picture);
-    free(o->planes.data);
-    free(o->turned.data);
+        gp_av.av_frame_free(&o->picture);
+    free(o->room[0].data);
+    free(o->room[1].data);
     free(o);
 }
 
@@ -640,7 +562,7 @@ static gp_rows *video_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     return GP_NULL(is_missing(err));
 }
-static gp_status video_take(gp_rows *rows, void **own, int64_t row, char err[GP_WHY])
+static gp_status video_take(gp_rows *rows, void **own, int64_t row, gp_call *c, char err[GP_WHY])
 {
     return GP_FAILED;
 }

@@ -78,9 +78,13 @@ static bool look_into_rows(const gp_reader *r, gp_read_worker *w, gp_piece_file 
     if (f->rows && f->rows->in_order && r->o->shuffle >= 0 && !is_whole(r->o))
         return gp_why(why, "can be read from its beginning on alone, and so cannot be shuffled");
     gp_type found = f->rows ? f->rows->whole : (gp_type){ 0 };
-    return f->rows && (!r->o->varies || (gp_rowsfile_one(&found, f->rows->as, r->most.ndim, why)
-                                         && gp_file_take(v, &r->most, r->o->varies, &found, why)))
-        && gp_cut_type(&f->cut, &f->rows->whole, &v->type, why) && has_rows_of_first(r, f, &v->type, why);
+    if (!f->rows || (r->o->varies && !(gp_rowsfile_one(&found, f->rows->as, r->most.ndim, why)
+                                       && gp_file_take(v, &r->most, r->o->varies, &found, why)))
+        || !gp_cut_type(&f->cut, &f->rows->whole, &v->type, why) || !has_rows_of_first(r, f, &v->type, why))
+        return false;
+    if (f->rows->whole.dim[0] < 0)
+        f->cut.rows = INT64_MAX / 2;       /* until the end shows */
+    return true;
 }
 
 /* Finds out how a file that is open is cut; of a picture, reads it whole. */
@@ -381,8 +385,22 @@ static void end_file(gp_reader *r, gp_call *c, const gp_frame *f, const struct p
 {
     if (*why)
         gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index, path_of(r, p->file), why);
-    p->in->cut.rows = p->piece * p->in->cut.frame_rows;
+    p->in->cut.rows = p->in->rows->came * p->in->cut.frame_rows;
+    r->next -= (uint64_t)(p->piece - p->in->rows->came);
     gp_piece_release(p->in);
+}
+
+/* There are no more: not even those that 'start' leaves out? With the lock. */
+static gp_status end_all(gp_reader *r, gp_call *c, struct place *p)
+{
+    const gp_read_opts *o = r->o;
+    if (!o->start || r->next > (uint64_t)o->start)
+        return GP_END;
+    *p = (struct place){ .file = -1 };
+    gp_fail(c->errs, GP_E_RUN, o->start_at, "'start' is %lld, and there %s %llu frame%s in '%s'", (long long)o->start,
+            r->next == 1 ? "is" : "are", (unsigned long long)r->next, gp_plural((int64_t)r->next), o->path);
+    r->worker[c->worker].none = true, r->over = 0;
+    return GP_FAILED;
 }
 
 /* Finds a frame of files in pieces; the frames before it first, of which those of other ranks and runs are passed over. */
@@ -400,7 +418,7 @@ static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_fram
         w->said = none, *w->fault = 0;
         s = next_piece(r, w, &f->out[0], p, why);
         memcpy(*w->fault ? fault : w->fault, *w->fault ? w->fault : fault, GP_WHY);
-        gp_status taken = s == GP_OK && p->in->rows ? gp_rowsfile_take(p->in->rows, &w->own, p->piece, why) : GP_OK;
+        gp_status taken = s == GP_OK && p->in->rows ? gp_rowsfile_take(p->in->rows, &w->own, p->piece, c, why) : GP_OK;
         if (taken == GP_END) {
             end_file(r, c, f, p, why);
             continue;
@@ -409,11 +427,12 @@ static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_fram
             p->is_read = true, p->ok = false;
         else if (s == GP_OK && p->in->rows && p->in->rows->in_order && !p->in->rows->as->take)
             p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
-        found = r->next++ == at || s == GP_END;
-        if (!found && s == GP_OK)
+        found = s == GP_END || r->next++ == at;
+        if ((!found && s == GP_OK) || taken == GP_STOPPED)
             gp_piece_release(p->in);
-        if (!found && gp_stopping(c))      /* others do not wait for frames behind it */
+        if (taken == GP_STOPPED || (!found && gp_stopping(c)))     /* others do not wait for frames behind it */
             s = GP_STOPPED, found = true, r->over = f->index < r->over ? f->index : r->over;
+        s = s == GP_END ? end_all(r, c, p) : s;
     }
     if (s == GP_OK)
         take_more(r, p, most);
@@ -509,7 +528,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f, int most, int *n
     errno = 0, *n = 1;
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, c, w, f, most, &p, why);
     if (s == GP_FAILED)
-        return fail(r, c, f, &p, why);
+        return p.file < 0 ? s : fail(r, c, f, &p, why);
     if (s == GP_DROP)
         tell_gap(r, c, f, p.number);
     if (s != GP_OK)

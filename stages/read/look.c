@@ -391,9 +391,7 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
         return gp_why(why, "holds %s: how many rows make a frame? declare the shape of the output under 'buffers:', "
                       "for instance shape: [%d%s]", gp_rowsfile_text(found, have),
                       gp_filetype_takes(o->as, "sample_rate") ? 4096 : 1000, columns);
-    return gp_cut_type(cut, found, t, why)
-        || (found->dim[0] < 0 && gp_why(why, "holds %s, which cannot be cut into frames of %s",
-                                        gp_rowsfile_text(found, have), gp_type_text(t, want)));
+    return gp_cut_type(cut, found, t, why);
 }
 
 /* Of how many files, the first in the list, frames are made, where each is one. */
@@ -625,6 +623,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     if (o->as == GP_RAW || o->as == GP_NPY)
         s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS,
         s->most_workers = gp_bytes(t) * GP_READ_AT_ONCE < GP_RUN_BYTES ? 1 : MOST_COPIES;      /* one reads many at once */
+    if (rows && gp_rowsfile_of(o->as)->take && !gp_shape_without(s, "shuffle", "a video, whose frames come one after the other"))
+        return false;
     return say_frames(s, o, all, o->nfiles == 1 || (each && o->as != GP_RAW));
 }
 
@@ -636,7 +636,7 @@ bool gp_read_shape(gp_shape *s)
 
     bool spawns = gp_shape_node(s, "command") != NULL;
     o->from = spawns ? "command" : "path";
-    o->at = gp_shape_loc(s, o->from);
+    o->at = gp_shape_loc(s, o->from), o->start_at = gp_shape_loc(s, "start");
     o->varies = s->out_varies[0], o->looked = 0;
     if (spawns && !check_command(s, o))
         return false;

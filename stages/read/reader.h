@@ -32,7 +32,7 @@ typedef struct gp_read_opts {
     bool loop, reopen, strict;
     double rate;
     /* found by shape() */
-    gp_loc at;
+    gp_loc at, start_at;
     const char *from;          /* the option that names what is read: "path", "command" */
     const char *folder;        /* of a process: where it runs */
     gp_filetype as;

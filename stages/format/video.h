@@ -1,0 +1,39 @@
+/* video.h - what files of video share where FFmpeg's libraries are: their functions, and the look of their pictures. */
+#pragma once
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/pixdesc.h>
+#include "rows_file.h"
+#include "y4m_file.h"
+
+#if LIBAVFORMAT_VERSION_MAJOR > 60
+#define GP_AV_OLD(X)
+#else
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"     /* 60 has both, the newer one not in all its versions */
+#define GP_AV_OLD(X) X(av_stream_get_side_data)
+#endif
+#define GP_AV_FUNCTIONS(X) \
+    X(avformat_alloc_context) X(avformat_open_input) X(avformat_find_stream_info) X(avformat_close_input) \
+    X(avformat_free_context) X(av_find_best_stream) X(av_read_frame) X(avio_alloc_context) X(avio_context_free) \
+    X(avformat_index_get_entries_count) X(avformat_index_get_entry) GP_AV_OLD(X) \
+    X(avcodec_find_decoder) X(avcodec_get_name) X(avcodec_alloc_context3) X(avcodec_parameters_to_context) \
+    X(avcodec_open2) X(avcodec_send_packet) X(avcodec_receive_frame) X(avcodec_free_context) \
+    X(av_packet_alloc) X(av_packet_free) X(av_packet_unref) \
+    X(av_frame_alloc) X(av_frame_free) X(av_frame_unref) X(av_pix_fmt_desc_get) X(av_malloc) X(av_freep) \
+    X(avcodec_default_get_buffer2) X(av_dict_set_int) X(av_dict_free) X(av_strerror) X(av_log_set_callback) X(av_log_default_callback)
+#define GP_AV_FIELD(name) __typeof__(name) *name;
+extern struct gp_av { GP_AV_FUNCTIONS(GP_AV_FIELD) } gp_av;    /* video_file.c opens it */
+
+typedef struct gp_look {
+    gp_y4m planes;             /* size, subsampling, bits; the range as the file says */
+    int from, to;              /* as gp_color_how has it */
+    int matrix, range, orientation, space;     /* space: AVColorSpace, as the file says */
+} gp_look;
+
+/* Of a stream that was looked at, and the type of a frame. */
+bool gp_look_at(const AVStream *st, const gp_rowsfile_how *how, gp_look *l, gp_type *frame, char err[GP_WHY]);
+/* Is a picture, frame `row` of its file, as the head of the file says that all are? */
+bool gp_look_alike(const gp_look *is, const AVFrame *f, int64_t row, char err[GP_WHY]);
+/* A picture -> a frame. The room is kept from call to call. */
+bool gp_look_frame(const gp_look *l, const AVFrame *f, gp_growbuf room[2], void *to, char err[GP_WHY]);
