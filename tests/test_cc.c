@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <math.h>
 #include <sys/stat.h>
+#include "device/source.h"
 #include "lib/attempt.h"
 #include "suite.h"
 
@@ -43,6 +44,8 @@ static const struct { const char *text, *params[8]; } good[] = {
       { "int *", "unsigned *", "unsigned long long *", "float *" } },
     /* default arguments, which are never used */
     { K "(float *out, float a = 2.f, float2 b = { 1, 2 }) { *out = a + b.x; }\n", { "float *", "float", "gp_c64" } },
+    /* one that is launched early */
+    { K "(float *out)\n{\n    gp_grid_next();\n    gp_grid_wait();\n    *out = 1;\n}\nGP_EARLY(k)\n", { "float *" } },
     /* a comment, a string and another kernel that look like the entry */
     { "// __global__ void k(int)\n/* k(double) */ __device__ const char *t = \"k(\";\n"
       "extern \"C\" __global__ void kk(int a) {}\n" K "(float a) {}\n",
@@ -264,6 +267,17 @@ TEST(all_names_may_be_defined)
         cu_print(&a.errs);
         ck_assert(a.ok);
     }
+}
+
+TEST(kernels_that_are_launched_early)
+{
+    static const struct { const char *text; bool early; } is[] = {
+        { "GP_EARLY(k)\n", true }, { "void k() {}\n  GP_EARLY ( k );\n", true }, { "GP_EARLY(kk)\nGP_EARLY(k)\n", true },
+        { "", false }, { "GP_EARLY(kk)\n", false }, { "GP_EARLY(K)\n", false }, { "NO_GP_EARLY(k)\n", false },
+        { "GP_EARLY", false }, { "GP_EARLY(k", false },
+    };
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++)
+        ck_assert_msg(gp_source_is_early(is[i].text, "k") == is[i].early, "%s", is[i].text);
 }
 
 /* All letters and what else the headers that gpipe has of its own use, in the stage's `define`,
