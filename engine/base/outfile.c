@@ -403,15 +403,17 @@ int gp_name_anew(const char *tmp, const char *path)
     return 0;
 }
 
-/* Gives a folder the name of another, which goes; where the file system does not exchange two, there is a moment between. */
+/* Gives a folder the name of another, which goes; where a file system cannot exchange two, there is a moment between. */
 static int exchange(const gp_outfile *f)
 {
     char why[GP_WHY];
     if (!f->folder(f->path, why))
         return EEXIST;
     int bad = renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path, RENAME_EXCHANGE) ? errno : 0;
-    gp_remove_tree(bad == EINVAL || bad == ENOSYS ? f->path : f->tmp);
-    return bad != EINVAL && bad != ENOSYS ? bad : rename(f->tmp, f->path) ? errno : 0;
+    if (bad && bad != EINVAL && bad != ENOSYS)
+        return bad;
+    gp_remove_tree(bad ? f->path : f->tmp);
+    return bad && rename(f->tmp, f->path) ? errno : 0;
 }
 
 /* Gives the file its name; what is there by now goes, unless it keeps that. 0 or errno. */

@@ -38,7 +38,13 @@ static const gp_dl_symbol blosc[] = {
 };
 
 /* most: bytes that one byte can become. */
-static const struct { const char *name; size_t most; const char *library[2]; const gp_dl_symbol *symbol; const char *advice; } table[] = {
+static const struct {
+    const char *name;
+    size_t most;
+    const char *library[2];
+    const gp_dl_symbol *symbol;
+    const char *advice;
+} table[] = {
     [GP_ZARR_CRC32C] = { "crc32c", 1, { 0 }, NULL, NULL },
     [GP_ZARR_GZIP] = { "gzip", 1032, { 0 }, NULL, NULL },
     [GP_ZARR_ZLIB] = { "zlib", 1032, { 0 }, NULL, NULL },
@@ -140,7 +146,8 @@ bool gp_zarr_may_hold(const gp_zarr_chain *c, size_t n, size_t want, char err[GP
     }
     if (most == 1)
         return n == plain || short_of(n, plain, err);
-    return (want < most ? 1 : want / most) <= n || gp_why(err, "has %zu bytes, which cannot be the %zu of its elements", n, want);
+    return (want < most ? 1 : want / most) <= n
+        || gp_why(err, "has %zu bytes, which cannot be the %zu of its elements", n, want);
 }
 
 static bool damaged(gp_zarr_codec k, const char *says, char err[GP_WHY])

@@ -4,18 +4,16 @@
  * into that if they are its rows. Else the rows that chunks have in common are decoded once, into a window: the workers that
  * want one of its frames divide its chunks among them. A window is of one row of chunks at most, so what is damaged in it
  * is damaged for each of its frames. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "zarr_file.h"
 
-enum { WINDOWS = 16, NAME = 24 * GP_MAXDIM };
+enum { WINDOWS = 16 };
 static const int64_t window_bytes = 512 << 20;         /* of all windows, or of the two that there are at least each */
 
 typedef struct window {
@@ -41,107 +39,6 @@ typedef struct zarr {
     window window[WINDOWS];
 } zarr;
 
-typedef struct own {           /* a worker's */
-    gp_zarr_work work;
-    gp_growbuf file, chunk, index;
-    int shard;                 /* the file whose index that is; -1: none is open */
-    bool has_shard, no_shard;  /* no_shard: it is not there */
-    int64_t at[GP_MAXDIM], size;       /* ... of this shard */
-} own;
-
-/* ---- where a chunk is ------------------------------------------------- */
-
-static void name_of(const gp_zarr *z, const int64_t *at, char to[NAME])
-{
-    char *p = stpcpy(to, z->prefix);
-    for (int k = 0; k < z->whole.ndim; k++)
-        p += snprintf(p, 24, "%.*s%lld", k || *z->prefix, &z->separator, (long long)at[k]);
-}
-
-/* Its file: -1 with errno 0 where there is none. */
-static int open_file(const zarr *z, const char *name, int64_t *size, char err[GP_WHY])
-{
-    struct stat st;
-    int fd = openat(z->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        errno = 0;
-        return -1;
-    }
-    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode)) {
-        *size = st.st_size;
-        return fd;
-    }
-    int bad = fd < 0 ? errno : EINVAL;
-    if (fd >= 0)
-        close(fd);
-    errno = bad;
-    gp_why(err, "cannot be read: %s", gp_strerror(bad));
-    return -1;
-}
-
-static bool bytes_at(int fd, int64_t at, size_t n, gp_growbuf *to, char err[GP_WHY])
-{
-    if (!gp_growbuf_need(to, n))
-        return gp_why(err, GP_WHY_MEMORY);
-    int64_t got = gp_read_at(fd, to->data, n, at);
-    to->n = n;
-    return got == (int64_t)n || gp_why(err, got < 0 ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
-}
-
-/* Opens the shard, and reads its index. */
-static bool find_shard(const zarr *z, own *o, const int64_t *at, const char *name, char err[GP_WHY])
-{
-    const gp_zarr *is = &z->is;
-    size_t n = 16, crc = is->index_crc ? 4 : 0;
-    if (o->has_shard && !memcmp(o->at, at, sizeof *at * (size_t)is->whole.ndim))
-        return true;
-    if (o->shard >= 0)
-        close(o->shard);
-    o->has_shard = false;
-    o->shard = open_file(z, name, &o->size, err);
-    o->no_shard = o->shard < 0;
-    if (o->no_shard && errno)
-        return false;
-    for (int k = 0; k < is->whole.ndim; k++)
-        n *= (size_t)(is->shard[k] / is->chunk[k]);
-    if (!o->no_shard && (uint64_t)o->size < n + crc)
-        return gp_why(err, "has %lld bytes, fewer than its index of chunks", (long long)o->size);
-    if (!o->no_shard && !bytes_at(o->shard, is->index_at_start ? 0 : o->size - (int64_t)(n + crc), n + crc, &o->index, err))
-        return false;
-    if (!o->no_shard && crc && gp_crc32c(o->index.data, n) != gp_number(o->index.data + n, 4, false))
-        return gp_why(err, "is damaged: the checksum of its index is another");
-    memcpy(o->at, at, sizeof o->at);
-    return o->has_shard = true;
-}
-
-/* The bytes of a chunk, in o->file; *there: it has some. */
-static bool chunk_bytes(const zarr *z, own *o, const int64_t *chunk, size_t want, bool *there, char name[NAME], char err[GP_WHY])
-{
-    const gp_zarr *is = &z->is;
-    int64_t file[GP_MAXDIM] = { 0 }, size = 0;
-    uint64_t at = 0, i = 0;
-    for (int k = 0; k < is->whole.ndim; k++) {
-        int64_t each = is->shard[k] / is->chunk[k];
-        file[k] = chunk[k] / each, i = i * (uint64_t)each + (uint64_t)(chunk[k] % each);
-    }
-    name_of(is, file, name);
-    int fd = is->sharded ? find_shard(z, o, file, name, err) ? o->shard : -2 : open_file(z, name, &size, err);
-    *there = fd >= 0;
-    if (fd < 0)
-        return is->sharded ? fd == -1 : !errno;
-    if (is->sharded) {
-        at = gp_number(o->index.data + 16 * i, 8, false), size = (int64_t)gp_number(o->index.data + 16 * i + 8, 8, false);
-        *there = at != UINT64_MAX || size != -1;
-        if (*there && (size < 0 || size > o->size || at > (uint64_t)(o->size - size)))
-            return gp_why(err, "is cut off or damaged: a chunk in it would be behind its end");
-    }
-    bool ok = !*there || (gp_zarr_may_hold(&is->chain, (size_t)size, want, err)
-                          && bytes_at(fd, (int64_t)at, (size_t)size, &o->file, err));
-    if (!is->sharded)
-        close(fd);
-    return ok;
-}
-
 /* ---- chunks to rows ---------------------------------------------------- */
 
 /* A box of elements: n along each axis, bytes from one to the next where it comes from and where it goes. */
@@ -165,13 +62,14 @@ static void put(const box *b, int k, const unsigned char *fill, const char *from
 }
 
 /* What a chunk has of rows [first, first + rows), which are at `to`. */
-static bool take_chunk(const zarr *z, own *o, const int64_t *chunk, int64_t first, int64_t rows, char *to, char err[GP_WHY])
+static bool take_chunk(const zarr *z, gp_zarr_own *o, const int64_t *chunk, int64_t first, int64_t rows, char *to,
+                       char err[GP_WHY])
 {
     const gp_zarr *is = &z->is;
     const int64_t size = (int64_t)gp_dtype_size(is->whole.dtype);
     box b = { .size = size, .last = is->whole.ndim - 1 };
     int64_t elements = 1, skip = 0, all = size;
-    char name[NAME], why[GP_WHY] = "";
+    char name[GP_ZARR_NAME], why[GP_WHY] = "";
     bool there, whole = true;
     for (int k = is->whole.ndim; k--;) {
         b.from[is->order[k]] = elements * size, elements *= is->chunk[is->order[k]];
@@ -185,7 +83,7 @@ static bool take_chunk(const zarr *z, own *o, const int64_t *chunk, int64_t firs
         whole &= is->order[k] == k && b.n[k] == is->chunk[k] && (!k || b.n[k] == is->whole.dim[k]);
     }
     const size_t want = (size_t)(elements * size);
-    bool ok = chunk_bytes(z, o, chunk, want, &there, name, why)
+    bool ok = gp_zarr_bytes(is, z->fd, o, chunk, want, &there, name, why)
            && (!there || whole || gp_growbuf_need(&o->chunk, want) || gp_why(why, GP_WHY_MEMORY));
     char *decoded = there ? whole ? to : (char *)o->chunk.data : NULL;
     ok = ok && (!there || gp_zarr_decode(&is->chain, &o->work, o->file.data, o->file.n, decoded, want, why));
@@ -201,7 +99,8 @@ static bool take_chunk(const zarr *z, own *o, const int64_t *chunk, int64_t firs
 }
 
 /* The i-th of the chunks that lie in a row of them. */
-static bool take_one(const zarr *z, own *o, int64_t row, int64_t i, int64_t first, int64_t rows, char *to, char err[GP_WHY])
+static bool take_one(const zarr *z, gp_zarr_own *o, int64_t row, int64_t i, int64_t first, int64_t rows, char *to,
+                     char err[GP_WHY])
 {
     int64_t chunk[GP_MAXDIM] = { row };
     for (int k = z->is.whole.ndim - 1; k; k--) {
@@ -212,7 +111,7 @@ static bool take_one(const zarr *z, own *o, int64_t row, int64_t i, int64_t firs
 }
 
 /* Rows of whole chunks. */
-static bool take_all(const zarr *z, own *o, int64_t first, int64_t rows, char *to, char err[GP_WHY])
+static bool take_all(const zarr *z, gp_zarr_own *o, int64_t first, int64_t rows, char *to, char err[GP_WHY])
 {
     const int64_t each = z->is.chunk[0];
     for (int64_t row = first / each; row * each < first + rows; row++)
@@ -249,7 +148,7 @@ static window *find_window(zarr *z, int64_t first, int64_t rows)
 }
 
 /* Decodes chunks of the window until nobody has to any more; with the lock. */
-static void fill_window(zarr *z, own *o, window *w)
+static void fill_window(zarr *z, gp_zarr_own *o, window *w)
 {
     char why[GP_WHY] = "";
     while (w->next < z->chunks && !w->bad) {
@@ -269,7 +168,8 @@ static void fill_window(zarr *z, own *o, window *w)
 }
 
 /* Copies rows out of the window that begins there. */
-static bool take_from_window(zarr *z, own *o, int64_t first, int64_t rows, int64_t at, int64_t n, char *to, char err[GP_WHY])
+static bool take_from_window(zarr *z, gp_zarr_own *o, int64_t first, int64_t rows, int64_t at, int64_t n, char *to,
+                             char err[GP_WHY])
 {
     pthread_mutex_lock(&z->lock);
     window *w = find_window(z, first, rows);
@@ -292,11 +192,9 @@ static bool take_from_window(zarr *z, own *o, int64_t first, int64_t rows, int64
 static bool zarr_read(gp_rows *rows, void **mine, int64_t first, int64_t n, void *to, char err[GP_WHY])
 {
     zarr *z = (zarr *)rows;
-    own *o = *mine;
+    gp_zarr_own *o = *mine;
     const int64_t each = z->is.chunk[0], all = z->is.whole.dim[0];
-    if (!o && (o = *mine = calloc(1, sizeof *o)))
-        o->shard = -1;
-    if (!o)
+    if (!o && !(o = *mine = gp_zarr_new_own()))
         return gp_why(err, GP_WHY_MEMORY);
     if (first % each == 0 && (n % each == 0 || first + n == all))
         return take_all(z, o, first, n, to, err);
@@ -311,17 +209,6 @@ static bool zarr_read(gp_rows *rows, void **mine, int64_t first, int64_t n, void
 }
 
 /* ---- the file ----------------------------------------------------------- */
-
-static int64_t beside(void *user, const char *name, int64_t at, void *to, size_t n)
-{
-    int fd = openat(*(int *)user, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int64_t got = fd < 0 ? -1 : gp_read_at(fd, to, n, at);
-    int bad = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = bad;
-    return got;
-}
 
 static bool zarr_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
@@ -354,7 +241,7 @@ static gp_rows *zarr_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
     pthread_mutex_init(&z->lock, NULL);
     pthread_cond_init(&z->done, NULL);
     z->fd = -1;
-    if (!gp_zarr_look(&z->is, &(gp_zarr_from){ beside, &fd }, how->level, err)) {
+    if (!gp_zarr_look(&z->is, &(gp_zarr_from){ gp_zarr_beside, &fd }, how->level, err)) {
         zarr_close(&z->rows);
         return NULL;
     }
@@ -378,29 +265,6 @@ static gp_rows *zarr_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
     return &z->rows;
 }
 
-static void zarr_leave(void *mine)
-{
-    own *o = mine;
-    if (o->shard >= 0)
-        close(o->shard);
-    free(o->file.data), free(o->chunk.data), free(o->index.data);
-    gp_zarr_leave(&o->work);
-    free(o);
-}
-
-/* An array, or nothing yet: all else stays, as a group of arrays. */
-static bool may_replace(const char *path, char err[GP_WHY])
-{
-    DIR *d = opendir(path);
-    int fd = d ? dirfd(d) : -1, n = 0;
-    while (d && n < 3 && readdir(d))
-        n++;                           /* two are the folder and that which it is in */
-    bool may = d && (n < 3 || gp_zarr_is_array(&(gp_zarr_from){ beside, &fd }, err));
-    if (d)
-        closedir(d);
-    return may || gp_why(err, "cannot be written: it is a folder, and no array of Zarr, which alone would be replaced");
-}
-
 static const char *zarr_why_not(const gp_type *type, const char *path)
 {
     return NULL;                       /* it holds all types */
@@ -409,7 +273,7 @@ static const char *zarr_why_not(const gp_type *type, const char *path)
 const gp_rowsfile gp_zarr_array = {
     .name = "Zarr", .options = { "level", "compression", "chunk" }, .is_array = true, .is_folder = true,
     .decode_ns = 1, .encode_ns = { 0, 2, 3, 3, 6, 10, 15, 20, 25, 30 },
-    .head = zarr_head, .open = zarr_open, .read = zarr_read, .leave = zarr_leave, .close = zarr_close,
-    .why_not = zarr_why_not, .may_replace = may_replace,
+    .head = zarr_head, .open = zarr_open, .read = zarr_read, .leave = gp_zarr_close_own, .close = zarr_close,
+    .why_not = zarr_why_not, .may_replace = gp_zarr_may_replace,
     .create = gp_zarr_create, .append = gp_zarr_append, .finish = gp_zarr_finish,
 };

@@ -354,7 +354,8 @@ static bool find_level(look *l, const gp_node *group, const gp_node *attributes,
         return WRONG(l, group, "is a group%s", ", and of no 'multiscales': name an array behind it, as in 'data.zarr/array'");
     const gp_node *list = gp_node_list(scales->item[0], "datasets");
     if (!list || level >= list->n)
-        return WRONG(l, scales, "has %d levels, of which 'level: %lld' is none", list ? list->n : 0, (long long)level);
+        return WRONG(l, scales, "has %d levels, of which 'level: %lld' is none", list ? list->n : 0,
+                     (long long)level);
     const char *path = gp_node_text(list->item[level], "path");
     if (!*path || *path == '/' || strlen(path) >= sizeof l->to->folder || strstr(path, ".."))
         return WRONG(l, list->item[level], "has a level at '%.100s', which is no folder in it", path);

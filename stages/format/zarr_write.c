@@ -3,6 +3,7 @@
  * zarr.json has the same length however many rows there are, so it is written again in its place whenever a row of chunks
  * is there: it never says more than what is whole. Chunks are rows of the array, whole along its other axes, compressed
  * with zstd and its checksum. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -145,4 +146,17 @@ bool gp_zarr_finish(gp_rows_out *out, char err[GP_WHY])
     }
     forget(o);
     return ok;
+}
+
+/* An array, or nothing yet: all else stays, as a group of arrays. */
+bool gp_zarr_may_replace(const char *path, char err[GP_WHY])
+{
+    DIR *d = opendir(path);
+    int fd = d ? dirfd(d) : -1, n = 0;
+    while (d && n < 3 && readdir(d))
+        n++;                           /* two are the folder and that which it is in */
+    bool may = d && (n < 3 || gp_zarr_is_array(&(gp_zarr_from){ gp_zarr_beside, &fd }, err));
+    if (d)
+        closedir(d);
+    return may || gp_why(err, "cannot be written: it is a folder, and no array of Zarr, which alone would be replaced");
 }
