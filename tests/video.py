@@ -360,6 +360,47 @@ def damaged():
         check(f"{name} with errors: they are counted", faulty > 0)
 
 
+def seconds(name, options):
+    """Of the processor, to read it."""
+    with open("time.yaml", "w") as f:
+        f.write(f"stages:\n  - {{use: read, path: {name}, colors: planes, out: x{options}}}\n  - {{use: discard, in: x}}\n")
+    before = os.times()
+    ok = ran(gpipe, "run", "-q", "time.yaml")
+    return os.times().children_user - before.children_user if ok else 0
+
+
+def starts():
+    """A late start is exact to the frame, and decodes from a key frame on."""
+    for name, encoder, pix, more in (("s.mp4", "libx264", "yuv420p", "-bf 3 -g 10"),
+                                     ("open.mkv", "libx264", "yuv420p", "-bf 3 -g 9 -x264-params open-gop=1"),
+                                     ("open.mp4", "libx265", "yuv420p", "-x265-params log-level=none:keyint=8:bframes=3"),
+                                     ("s.webm", "libvpx-vp9", "yuv420p", "-g 7 -auto-alt-ref 1 -lag-in-frames 12"),
+                                     ("s8.webm", "libvpx", "yuv420p", "-g 7 -auto-alt-ref 1 -lag-in-frames 12"),
+                                     ("av1.mkv", "libsvtav1", "yuv420p", "-g 8"), ("s.mkv", "ffv1", "yuv420p", "-g 5"),
+                                     ("s.ts", "libx264", "yuv420p", "-bf 2 -g 8"), ("s.mov", "mjpeg", "yuvj420p", "")):
+        if not clip(name, encoder, pix, more, n=40):
+            continue
+        size, whole = 96 * 64 * 3, frames_of(name)[2]
+        check(f"{name}: all", len(whole) == 40 * size)
+        for start in (1, 7, 8, 9, 16, 20, 31, 38, 39) if quick else range(1, 40):
+            status, text, data = frames_of(name, f", start: {start}, workers: {1 + start % 2}")
+            check(f"{name} from {start}", status == 0 and data == whole[start * size:] and not told(text), (text, len(data) // size))
+        for every, start in ((2, 0), (5, 3), (10, 0), (17, 1)):
+            status, text, data = frames_of(name, f", every: {every}, start: {start}, workers: {1 + every % 2}")
+            want = b"".join(whole[k * size:(k + 1) * size] for k in range(start, 40, every))
+            check(f"{name}, each {every} from {start}", status == 0 and data == want and not told(text), (text, len(data) // size))
+        status, text, _ = frames_of(name, ", start: 40")
+        check(f"{name} from 40", status and "'start' is 40, and there are 40 frames" in text, text)
+    ok = clip("cut_front.mp4", "libx264", "yuv420p", "-g 12 -bf 2") and ffmpeg("-ss", "0.2", "-i", "cut_front.mp4", "-c", "copy", "edited.mp4")
+    whole = frames_of("edited.mp4")[2]
+    for start in (1, 9, 12):
+        check(f"with an edit list, from {start}", ok and frames_of("edited.mp4", f", start: {start}")[2] == whole[start * size:])
+    for name in ("late.mp4", "late.mkv"):
+        clip(name, "libx264", "yuv420p", "-g 12 -bf 2 -preset ultrafast", "640x480", n=360)
+        most, late = seconds(name, ""), seconds(name, ", start: 350")
+        check(f"{name}: a late start decodes little", most > 3 * late, (most, late))
+
+
 def told(text):
     """What a run says of its files, in any order: workers say it when they come to it."""
     return sorted(line for line in text.splitlines() if ": warning: " in line or ": error: " in line)
@@ -463,7 +504,7 @@ def files():
     if NO_LIBRARY in gpipe_says("check", "any.yaml")[1]:
         print("video: SKIPPED: files, as gpipe was " + NO_LIBRARY)
         return False
-    for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, damaged, same_each_time, cut_off,
+    for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, starts, damaged, same_each_time, cut_off,
                  others_messages, refused):
         test()
     return True

@@ -364,7 +364,7 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
 static void take_more(gp_reader *r, struct place *p, int most)
 {
     int64_t first, rows, at, n;
-    bool alone = r->workers == 1 && r->ranks == 1 && !p->in->rows && !p->in->cut.columns.ndim && r->o->shuffle < 0;
+    bool alone = r->workers == 1 && r->ranks == 1 && r->o->every == 1 && !p->in->rows && !p->in->cut.columns.ndim && r->o->shuffle < 0;
     gp_cut_frame(&p->in->cut, p->piece, &first, &rows);
     for (p->n = 1; alone && p->n < most && r->now == p->in; p->n++) {
         if (!gp_cut_frame(&p->in->cut, r->piece, &at, &n) || n != rows || at != first + p->n * rows * p->in->cut.row_bytes)
@@ -376,7 +376,7 @@ static void take_more(gp_reader *r, struct place *p, int most)
 /* The lowest frame that nobody has looked for, counted from the first in the files. With the lock. */
 static uint64_t due(const gp_reader *r)
 {
-    uint64_t from = r->pace.from + (uint64_t)r->o->start;
+    uint64_t from = gp_read_frame(r->o, r->pace.from);
     return r->next > from ? r->next : from;
 }
 
@@ -407,9 +407,9 @@ static gp_status end_all(gp_reader *r, gp_call *c, struct place *p)
 static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_frame *f, int most, struct place *p,
                             char why[GP_WHY])
 {
-    const uint64_t at = f->index + (uint64_t)r->o->start;
+    const uint64_t at = gp_read_frame(r->o, f->index);
     pthread_mutex_lock(&r->lock);
-    while (due(r) + r->ranks <= at && r->over > f->index)
+    while (due(r) + r->ranks * (uint64_t)r->o->every <= at && r->over > f->index)
         pthread_cond_wait(&r->turn, &r->lock);
     gp_status s = r->over <= f->index ? GP_END : GP_OK;
     gp_filemeta none = w->said;
@@ -418,6 +418,8 @@ static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_fram
         w->said = none, *w->fault = 0;
         s = next_piece(r, w, &f->out[0], p, why);
         memcpy(*w->fault ? fault : w->fault, *w->fault ? w->fault : fault, GP_WHY);
+        const uint64_t before = s == GP_OK && p->in->rows && p->in->rows->as->take ? at - r->next : 0;     /* it finds it */
+        p->piece += (int64_t)before, r->piece += (int64_t)before, r->next += before;
         gp_status taken = s == GP_OK && p->in->rows ? gp_rowsfile_take(p->in->rows, &w->own, p->piece, c, why) : GP_OK;
         if (taken == GP_END) {
             end_file(r, c, f, p, why);
@@ -445,7 +447,7 @@ static gp_status find_piece(gp_reader *r, gp_call *c, gp_read_worker *w, gp_fram
 static gp_status find_file(const gp_reader *r, uint64_t frame, struct place *p)
 {
     const gp_read_opts *o = r->o;
-    uint64_t n = (uint64_t)(o->numbered ? o->numbers : o->nfiles), at = frame + (uint64_t)o->start;
+    uint64_t n = (uint64_t)(o->numbered ? o->numbers : o->nfiles), at = gp_read_frame(o, frame);
     *p = (struct place){ .none = !n };
     if (n)
         *p = (struct place){ .file = (int)at_place(o, at / n, n, at % n), .pass = at / n, .first = at % n == 0 };

@@ -397,7 +397,8 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
 /* Of how many files, the first in the list, frames are made, where each is one. */
 static int files_used(const gp_read_opts *o)
 {
-    return o->frames && o->shuffle < 0 && o->start + o->frames < o->nfiles ? (int)(o->start + o->frames) : o->nfiles;
+    int64_t n = o->frames && o->frames < o->nfiles && o->shuffle < 0 ? (int64_t)gp_read_frame(o, (uint64_t)o->frames - 1) + 1 : o->nfiles;
+    return n < o->nfiles ? (int)n : o->nfiles;
 }
 
 /* `all`: the frames of all files, 0 where that is not known. */
@@ -410,6 +411,7 @@ static bool say_frames(gp_shape *s, const gp_read_opts *o, int64_t all, bool can
         return gp_shape_fail(s, "shuffle", "several files, each of which is cut into frames, cannot be shuffled: make one file "
                              "of them all, as a .npy, or of each frame");
     all -= all ? o->start : 0;
+    all = (all + o->every - 1) / o->every;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }
@@ -610,7 +612,9 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     /* how many there are, where that shows in the first file */
     int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
         : o->nfiles == 1 && cut.rows > 0 ? gp_cut_frames(&cut) : 0;
-    if (cut.rows > 0 && (!o->frames || o->shuffle >= 0 || o->start + o->frames > cut.rows / cut.frame_rows))
+    int64_t n = cut.rows > 0 ? gp_cut_frames(&cut) : 0;
+    if (n && (o->shuffle >= 0 || ((n - 1 - o->start) % o->every == 0
+                                  && (!o->frames || o->frames >= n || (int64_t)gp_read_frame(o, (uint64_t)o->frames - 1) >= n - 1))))
         s->tail_rows = cut.rows % cut.frame_rows;
     int64_t pieces = cut.rows > 0 && !rows ? gp_cut_frames(&cut) : 0;
     if (!count_pieces(s, o, f, each == 1 && o->nfiles > 1 ? 1 : pieces))
@@ -655,6 +659,7 @@ bool gp_read_shape(gp_shape *s)
     if (!o->live && !gp_shape_without(s, "when_full", "a file, which waits"))
         return false;
     if (o->live && (!gp_shape_without(s, "start", "a stream, which begins where it is")
+                    || !gp_shape_without(s, "every", "a stream: 'decimate' keeps one of several of its frames")
                     || !gp_shape_without(s, "shuffle", "a stream, whose frames come one after the other")))
         return false;
     if (o->live) {

@@ -28,7 +28,7 @@ typedef struct gp_read_opts {
     gp_texts command;
     int format, stored, endian, tail, orientation, colors, shrink, when_full, missing; /* shrink: how often by two */
     int header, decimal, range;
-    int64_t offset, skip, start, frames, shuffle, sample_rate, max_pixels, stream, level;    /* shuffle: -1: not */
+    int64_t offset, skip, start, every, frames, shuffle, sample_rate, max_pixels, stream, level; /* shuffle: -1: not */
     bool loop, reopen, strict;
     double rate;
     /* found by shape() */
@@ -118,6 +118,12 @@ typedef struct gp_reader {
     bool midway;               /* something of the next frame has been read */
     gp_ahead *ahead;           /* NULL: who wants a frame reads it */
 } gp_reader;
+
+/* Which frame of the files frame `index` of the stage is. */
+static inline uint64_t gp_read_frame(const gp_read_opts *o, uint64_t index)
+{
+    return (uint64_t)o->start + index * (uint64_t)o->every;
+}
 
 /* look.c: of the kind; fills in what is found, and the output's type. */
 bool gp_read_shape(gp_shape *s);
