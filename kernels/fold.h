@@ -97,4 +97,29 @@ static __device__ __forceinline__ void gp_tree(const A *src, size_t outer, size_
         store(result, *mine);
 }
 
+/* ---- kernels ---------------------------------------------------------------- */
+
+/* reduce_fold_OP_NAME, from elements to partials; `spare` as in gp_fold. */
+#define GP_FOLD(op, Op, A, name, T, spare, value)                                   \
+    extern "C" __global__ void reduce_fold_##op##_##name(                           \
+        A *dst, size_t dst_stride, const T *src, size_t src_stride, size_t outer,   \
+        size_t rows, size_t inner, size_t lanes, size_t steps)                      \
+    {                                                                               \
+        src += blockIdx.z * src_stride;                                             \
+        gp_fold<Op>(dst + blockIdx.z * dst_stride, outer, rows, inner, lanes, steps, \
+                    spare, [src](size_t e) { return src[e]; }, value);              \
+    }
+#define GP_AS_IT_IS(T) [](T x, size_t) { return x; }
+
+/* reduce_tree_OP_NAME, from partials to one, of which `expr` is made; `count`: elements along the axis. */
+#define GP_TREE(op, Op, A, name, To, expr)                                          \
+    extern "C" __global__ void reduce_tree_##op##_##name(                           \
+        To *dst, size_t dst_stride, const A *src, size_t src_stride, size_t outer,  \
+        size_t n, size_t inner, double count)                                       \
+    {                                                                               \
+        dst += blockIdx.z * dst_stride;                                             \
+        gp_tree<Op>(src + blockIdx.z * src_stride, outer, n, inner,                 \
+                    [=](size_t i, A a) { (void)count, dst[i] = expr; });            \
+    }
+
 #endif

@@ -29,52 +29,30 @@
             }, values, value);                                                      \
     }
 
-#define FOLD(op, Op, A, name, T)                                                    \
-    extern "C" __global__ void reduce_fold_##op##_##name(                           \
-        A *dst, size_t dst_stride, const T *src, size_t src_stride, size_t outer,   \
-        size_t rows, size_t inner, size_t lanes, size_t steps)                      \
-    {                                                                               \
-        src += blockIdx.z * src_stride;                                             \
-        gp_fold<Op>(dst + blockIdx.z * dst_stride, outer, rows, inner, lanes,       \
-                    steps, #op[0] == 'm', [src](size_t e) { return src[e]; },       \
-                    [](T x, size_t) { return x; });                                 \
-    }
-
-/* `count` divides the sum (mean). */
-#define TREE(op, Op, A, name, T, expr)                                              \
-    extern "C" __global__ void reduce_tree_##op##_##name(                           \
-        T *dst, size_t dst_stride, const A *src, size_t src_stride, size_t outer,   \
-        size_t n, size_t inner, double count)                                       \
-    {                                                                               \
-        dst += blockIdx.z * dst_stride;                                             \
-        gp_tree<Op>(src + blockIdx.z * src_stride, outer, n, inner,                    \
-                    [dst, count](size_t i, A a) { (void)count, dst[i] = expr; });      \
-    }
-
 #define DEFINE(name, T)                                                             \
-    FOLD(sum, sum, accumulator<T>::type, name, T)                                   \
-    FOLD(min, least, T, name, T)                                                    \
-    FOLD(max, most, T, name, T)                                                     \
+    GP_FOLD(sum, sum, accumulator<T>::type, name, T, false, GP_AS_IT_IS(T))         \
+    GP_FOLD(min, least, T, name, T, true, GP_AS_IT_IS(T))                           \
+    GP_FOLD(max, most, T, name, T, true, GP_AS_IT_IS(T))                            \
     LINES(sum, sum, name, T)                                                        \
     LINES(min, least, name, T)                                                      \
     LINES(max, most, name, T)                                                       \
-    TREE(min, least, T, name, T, a)                                                 \
-    TREE(max, most, T, name, T, a)
+    GP_TREE(min, least, T, name, T, a)                                              \
+    GP_TREE(max, most, T, name, T, a)
 GP_REALS(DEFINE)
-#define FSUM(name, T) FOLD(fsum, fsum, double, name, T) LINES(fsum, fsum, name, T)
+#define FSUM(name, T) GP_FOLD(fsum, fsum, double, name, T, false, GP_AS_IT_IS(T)) LINES(fsum, fsum, name, T)
 FSUM(i64, int64_t) FSUM(u64, uint64_t)
 
 /* Sums end as floats of some type or as 64-bit integers, named by the result;
  * means by what was summed as well. */
-TREE(sum, sum, double, f16, gp_half, gp_total<gp_half>(a))
-TREE(sum, sum, double, f32, float, gp_total<float>(a))
-TREE(sum, sum, double, f64, double, gp_total<double>(a))
-TREE(sum, sum, int64_t, i64, int64_t, a)
-TREE(sum, sum, uint64_t, u64, uint64_t, a)
-TREE(mean, sum, double, f16, gp_half, gp_total<gp_half>(a / count))
-TREE(mean, sum, double, f32, float, gp_total<float>(a / count))
-TREE(mean, sum, double, f64, double, gp_total<double>(a / count))
-TREE(mean, sum, int64_t, i64, float, (float)((double)a / count))
+GP_TREE(sum, sum, double, f16, gp_half, gp_total<gp_half>(a))
+GP_TREE(sum, sum, double, f32, float, gp_total<float>(a))
+GP_TREE(sum, sum, double, f64, double, gp_total<double>(a))
+GP_TREE(sum, sum, int64_t, i64, int64_t, a)
+GP_TREE(sum, sum, uint64_t, u64, uint64_t, a)
+GP_TREE(mean, sum, double, f16, gp_half, gp_total<gp_half>(a / count))
+GP_TREE(mean, sum, double, f32, float, gp_total<float>(a / count))
+GP_TREE(mean, sum, double, f64, double, gp_total<double>(a / count))
+GP_TREE(mean, sum, int64_t, i64, float, (float)((double)a / count))
 
 #define ENTRY(name, T)                                                              \
     GP_K(reduce_fold_sum_##name) GP_K(reduce_fold_min_##name) GP_K(reduce_fold_max_##name) \

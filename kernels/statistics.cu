@@ -68,51 +68,29 @@ template <class T> struct wide { typedef typename accumulator<T>::type type; };
 
 /* ---- kernels ---------------------------------------------------------------- */
 
-#define FOLD(op, Op, A, name, T, spare, value)                                      \
-    extern "C" __global__ void reduce_fold_##op##_##name(                           \
-        A *dst, size_t dst_stride, const T *src, size_t src_stride, size_t outer,   \
-        size_t rows, size_t inner, size_t lanes, size_t steps)                      \
-    {                                                                               \
-        src += blockIdx.z * src_stride;                                             \
-        gp_fold<Op>(dst + blockIdx.z * dst_stride, outer, rows, inner, lanes, steps, \
-                    spare, [src](size_t e) { return src[e]; }, value);              \
-    }
-
 #define AS_SPREAD(T) [](T x, size_t) { const double v = convert<double>(x); return spread{ 1, v, 0, v - v, 0, {} }; }
 #define AS_BEST(T) [](T x, size_t e) { typedef wide<T>::type V; return best<V>{ convert<V>(x), e }; }
 #define IS_TRUE(T) [](T x, size_t) { return uint8_t(order(x) != 0); }
-#define AS_IT_IS(T) [](T x, size_t) { return x; }
 
 #define FOLDS(name, T)                                                              \
-    FOLD(std, deviation, spread, name, T, false, AS_SPREAD(T))                         \
-    FOLD(argmin, first_best<-1>, best<wide<T>::type>, name, T, true, AS_BEST(T))    \
-    FOLD(argmax, first_best<1>, best<wide<T>::type>, name, T, true, AS_BEST(T))     \
-    FOLD(any, most, uint8_t, name, T, true, IS_TRUE(T))                                \
-    FOLD(all, least, uint8_t, name, T, true, IS_TRUE(T))
+    GP_FOLD(std, deviation, spread, name, T, false, AS_SPREAD(T))                   \
+    GP_FOLD(argmin, first_best<-1>, best<wide<T>::type>, name, T, true, AS_BEST(T)) \
+    GP_FOLD(argmax, first_best<1>, best<wide<T>::type>, name, T, true, AS_BEST(T))  \
+    GP_FOLD(any, most, uint8_t, name, T, true, IS_TRUE(T))                          \
+    GP_FOLD(all, least, uint8_t, name, T, true, IS_TRUE(T))
 GP_REALS(FOLDS)
 
-FOLD(std, deviation, spread, spread, spread, false, AS_IT_IS(spread))
-
-/* `count`: elements along the axis. */
-#define TREE(op, Op, A, name, To, expr)                                             \
-    extern "C" __global__ void reduce_tree_##op##_##name(                           \
-        To *dst, size_t dst_stride, const A *src, size_t src_stride, size_t outer,  \
-        size_t n, size_t inner, double count)                                       \
-    {                                                                               \
-        dst += blockIdx.z * dst_stride;                                             \
-        gp_tree<Op>(src + blockIdx.z * src_stride, outer, n, inner,                 \
-                    [=](size_t i, A a) { (void)count, dst[i] = expr; });            \
-    }
+GP_FOLD(std, deviation, spread, spread, spread, false, GP_AS_IT_IS(spread))
 
 #define BEST(name, V)                                                               \
-    FOLD(argmin, first_best<-1>, best<V>, best_##name, best<V>, true, AS_IT_IS(best<V>))     \
-    FOLD(argmax, first_best<1>, best<V>, best_##name, best<V>, true, AS_IT_IS(best<V>))      \
-    TREE(argmin, first_best<-1>, best<V>, best_##name, int64_t, (int64_t)(a.at / inner % (uint64_t)count)) \
-    TREE(argmax, first_best<1>, best<V>, best_##name, int64_t, (int64_t)(a.at / inner % (uint64_t)count))
+    GP_FOLD(argmin, first_best<-1>, best<V>, best_##name, best<V>, true, GP_AS_IT_IS(best<V>)) \
+    GP_FOLD(argmax, first_best<1>, best<V>, best_##name, best<V>, true, GP_AS_IT_IS(best<V>)) \
+    GP_TREE(argmin, first_best<-1>, best<V>, best_##name, int64_t, (int64_t)(a.at / inner % (uint64_t)count)) \
+    GP_TREE(argmax, first_best<1>, best<V>, best_##name, int64_t, (int64_t)(a.at / inner % (uint64_t)count))
 BEST(i64, int64_t) BEST(u64, uint64_t) BEST(f64, double)
 
-TREE(std, deviation, spread, spread, spread, a)
-#define STD(name, T) TREE(std, deviation, spread, name, T, gp_total<T>(sqrt(a.squares / a.n)))
+GP_TREE(std, deviation, spread, spread, spread, a)
+#define STD(name, T) GP_TREE(std, deviation, spread, name, T, gp_total<T>(sqrt(a.squares / a.n)))
 STD(f16, gp_half) STD(f32, float) STD(f64, double)
 
 #define ENTRY(name, T)                                                              \

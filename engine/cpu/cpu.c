@@ -34,7 +34,7 @@ typedef struct gp_stream {
     gp_list direct;            /* of direct() */
     gp_cpu_runner *runner;
     const gp_cpuop *volatile running;  /* the kernel that its thread is in */
-    void **argv; int nargv;
+    void **argv;
     bool started, quit, failed;
     gp_errs errs;              /* why it failed; none: no memory for stacks */
 } gp_stream;
