@@ -223,7 +223,7 @@ template <int HIGH, int AHEAD> static __device__ __forceinline__ void few_by_blo
 /* Each warp has 8 of n rows of weights for itself, in turns: the next loads are under way while it multiplies. */
 static __device__ __forceinline__ void few_by_warp(const few &f, float epsilon)
 {
-    enum { AHEAD = 12, NEXT = 4 * EACH };
+    enum { AHEAD = 8, NEXT = 4 * EACH };
     GP_SHARED(gp_half, x);                 /* src */
     const unsigned group = threadIdx.x % WARP / 4, lane = threadIdx.x % 4, at = lane * EACH, k = f.k;
     const unsigned step = gridDim.x * (blockDim.x / WARP) * 8;
@@ -267,12 +267,12 @@ static __device__ __forceinline__ void few_by_warp(const few &f, float epsilon)
  * weights take to be read, which each are once: 4 threads have 32 elements of a row of weights and of a row of src. Which of
  * them are multiplied at once is of no matter to a sum, if it is the same in both. `fixed`: weights and bias are constants,
  * and are read while the kernels before are at work. */
-#define FEW_ROWS(name, ...)                                                                                                \
-    extern "C" __global__ void linear_few_##name##_f16(gp_half *dst, size_t dst_step, const gp_half *src, size_t src_step, \
-                                                       const gp_half *weights, size_t weights_step, const gp_half *bias,   \
-                                                       size_t bias_step, const gp_half *more, size_t more_step,            \
-                                                       unsigned rows, unsigned n, unsigned k, int activation,              \
-                                                       float epsilon, int fixed)                                           \
+#define FEW_ROWS(name, threads, blocks, ...)                                                                               \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                                          \
+    linear_few_##name##_f16(gp_half *dst, size_t dst_step, const gp_half *src, size_t src_step, const gp_half *weights,    \
+                            size_t weights_step, const gp_half *bias, size_t bias_step, const gp_half *more,               \
+                            size_t more_step, unsigned rows, unsigned n, unsigned k, int activation, float epsilon,        \
+                            int fixed)                                                                                     \
     {                                                                                                                      \
         const unsigned z = blockIdx.z;                                                                                     \
         gp_grid_next();                                                                                                    \
@@ -282,8 +282,10 @@ static __device__ __forceinline__ void few_by_warp(const few &f, float epsilon)
                         bias ? bias + z * bias_step : bias, more ? more + z * more_step : more, rows, n, k, activation };  \
         __VA_ARGS__(f, epsilon);                                                                                           \
     }
-FEW_ROWS(8, few_by_block<8, 6>) FEW_ROWS(16, few_by_block<16, 4>) FEW_ROWS(wide, few_by_warp)
+FEW_ROWS(8, 256, 4, few_by_block<8, 3>) FEW_ROWS(8_long, 512, 1, few_by_block<8, 6>)
+FEW_ROWS(16, 512, 1, few_by_block<16, 3>) FEW_ROWS(wide, 256, 2, few_by_warp)
 GP_EARLY(linear_few_8_f16)
+GP_EARLY(linear_few_8_long_f16)
 GP_EARLY(linear_few_16_f16)
 GP_EARLY(linear_few_wide_f16)
 #endif

@@ -96,6 +96,13 @@ static bool takes_turns(const gp_plan *p, const gp_task *t)
     return t->turn == GP_TURN_IN && t->stage >= 0 && gp_stage_takes_turns(&p->graph->stage[t->stage]);
 }
 
+/* Does a state that is saved between two frames take a turn of its own in that order? */
+static bool is_shared(const gp_plan *p, const gp_task *t)
+{
+    const gp_stage *st = &p->graph->stage[t->stage];
+    return gp_is_carry(st) && p->graph->buffer[st->out[0]].save_every;
+}
+
 /* The task that makes what `carry` takes to the next frame. */
 static int maker_of(const gp_plan *p, const gp_task *carry)
 {
@@ -120,7 +127,7 @@ static void leave_out_orders(gp_plan *p, int carry, bool *behind, bool *before)
             behind[i] |= p->task[i].dep[k] == carry || behind[p->task[i].dep[k]];
     for (int i = 0; i < p->ntasks; i++) {
         gp_task *t = &p->task[i];
-        if (i == carry || t->segment != segment || !takes_turns(p, t))
+        if (i == carry || t->segment != segment || !takes_turns(p, t) || is_shared(p, t))
             continue;
         bool circles = gp_stage_circles_back(&p->graph->stage[t->stage]), nothing = gp_task_is_nothing(p, t);
         bool follows = before[circles ? maker_of(p, t) : i] && (nothing || behind[i]);

@@ -16,7 +16,8 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     gp_half *keys = cache + sequence * row + from, *values = keys + gridDim.y * row;
     GP_SHARED(float, query);                       // [size]
     float *sums = query + size;                    // [6][threads]
-    float *products = sums + 6 * threads;          // [steps][size / 8]
+    float *score = sums + 6 * threads;             // [steps]
+    float *products = score + steps;               // [steps][size / 8]
     qkv += sequence * 3 * width + from;
 
     // What is read of the cache comes while all else is computed: eight elements of a key a thread, four of a value,
@@ -53,15 +54,18 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
         if (t == now || t >= key0 + 4 * keys_apart)
             multiply(t, *(const eight *)(keys + (size_t)t * width + 8 * part));
     __syncthreads();
+    for (int t = me; t <= now; t += threads) {
+        score[t] = 0;
+        for (int k = 0; k < parts; k++)
+            score[t] += products[t * parts + k];
+    }
+    __syncthreads();
 
     // A thread's sum of values, each weighted by exp(score - most), and behind them the sum of the weights: when a higher
     // score comes, what there is so far is made smaller.
     float most = -INFINITY, x[5] = { 0, 0, 0, 0, 0 };
     auto add = [&](int t, const four &of) {
-        float score = 0;
-        for (int k = 0; k < parts; k++)
-            score += products[t * parts + k];
-        const float higher = fmaxf(most, score), shrink = expf(most - higher), weight = expf(score - higher);
+        const float higher = fmaxf(most, score[t]), shrink = expf(most - higher), weight = expf(score[t] - higher);
         for (int k = 0; k < 4; k++)
             x[k] = x[k] * shrink + weight * gp_from_half(of.v[k]);
         x[4] = x[4] * shrink + weight;

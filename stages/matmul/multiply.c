@@ -48,8 +48,8 @@ static size_t room_for(const gp_product *p)
 }
 
 enum { FEW = 8, WARP = 32, EACH = 8, APART = 32 };     /* kernels/linear.cu */
-enum { WARPS = 8, LEAST_SHARED = 48 << 10, BLOCKS = 264, WIDE = 2 * BLOCKS * WARPS * 8 };  /* two blocks on each part of a
-                                                                                    large GPU; twice 8 rows of each warp */
+enum { WARPS = 8, SHORT = 768, LEAST_SHARED = 48 << 10 };
+enum { BLOCKS = 264, WIDE = 2 * BLOCKS * WARPS * 8 };      /* two on each part of a large GPU; twice 8 rows of each warp */
 
 /* Of a block whose warps share rows of weights. */
 static int64_t warps_of(const gp_product *p)
@@ -296,8 +296,9 @@ static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
     int fixed = !c->in[1].stride && (!j->bias || !c->in[2].stride);
     gp_dim3 grid = { blocks < most ? blocks : most, 1, (unsigned)c->n };
     gp_dim3 block = { (unsigned)(wide ? WARPS : warps_of(&j->p)) * WARP, 1, 1 };
-    return gp_launch(c, wide ? "linear_few_wide_f16" : high == 8 ? "linear_few_8_f16" : "linear_few_16_f16", grid, block,
-                     shared_of(o, &j->p),
+    const char *kernel = wide ? "linear_few_wide_f16" : high == 16 ? "linear_few_16_f16"
+                       : k > SHORT ? "linear_few_8_long_f16" : "linear_few_8_f16";
+    return gp_launch(c, kernel, grid, block, shared_of(o, &j->p),
                      GP_ARGS((void *)&j->made, &to, (void *)&j->a, &from, (void *)&j->b, &weights, (void *)&j->bias, &bias,
                              &added, &more_step, &rows, &n, &k, (void *)&o->activation, &epsilon, &fixed));
 }
