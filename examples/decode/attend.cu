@@ -18,25 +18,26 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     float *sums = query + size;                    // [6][threads]
     float *score = sums + 6 * threads;             // [steps]
     float *products = score + steps;               // [steps][size / 8]
-    qkv += sequence * 3 * width + from;
+    const gp_half *new_key = qkv + sequence * 3 * width + width + from, *new_value = new_key + width;
 
-    // What is read of the cache comes while all else is computed: eight elements of a key a thread, four of a value,
-    // positions in turns.
+    // Eight elements of a key a thread, four of a value, positions in turns: those that each is the first to read come
+    // while all else is computed. Those of this step are not in the cache yet.
     const int parts = size / 8, part = me % parts, quads = size / 4, quad = me % quads;
     const int key0 = me / parts, keys_apart = threads / parts, value0 = me / quads, values_apart = threads / quads;
+    auto key_of = [&](int t) { return *(const eight *)((t == now ? new_key : keys + (size_t)t * width) + 8 * part); };
+    auto value_of = [&](int t) { return *(const four *)((t == now ? new_value : values + (size_t)t * width) + 4 * quad); };
     eight key[4];
     four value[8];
     for (int j = 0; j < 4; j++)
-        if (key0 + j * keys_apart < now)
-            key[j] = *(const eight *)(keys + (size_t)(key0 + j * keys_apart) * width + 8 * part);
+        if (key0 + j * keys_apart <= now)
+            key[j] = key_of(key0 + j * keys_apart);
     for (int j = 0; j < 8; j++)
-        if (value0 + j * values_apart < now)
-            value[j] = *(const four *)(values + (size_t)(value0 + j * values_apart) * width + 4 * quad);
-
+        if (value0 + j * values_apart <= now)
+            value[j] = value_of(value0 + j * values_apart);
     for (int i = me; i < size; i += threads) {
-        query[i] = gp_from_half(qkv[i]) * rsqrtf((float)size);
-        keys[(size_t)now * width + i] = qkv[width + i];
-        values[(size_t)now * width + i] = qkv[2 * width + i];
+        query[i] = gp_from_half(new_key[i - width]) * rsqrtf((float)size);
+        keys[(size_t)now * width + i] = new_key[i];
+        values[(size_t)now * width + i] = new_value[i];
     }
     __syncthreads();
 
@@ -48,11 +49,10 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
         products[t * parts + part] = x;
     };
     for (int j = 0; j < 4; j++)
-        if (key0 + j * keys_apart < now)
+        if (key0 + j * keys_apart <= now)
             multiply(key0 + j * keys_apart, key[j]);
-    for (int t = key0; t <= now; t += keys_apart)
-        if (t == now || t >= key0 + 4 * keys_apart)
-            multiply(t, *(const eight *)(keys + (size_t)t * width + 8 * part));
+    for (int t = key0 + 4 * keys_apart; t <= now; t += keys_apart)
+        multiply(t, key_of(t));
     __syncthreads();
     for (int t = me; t <= now; t += threads) {
         score[t] = 0;
@@ -72,11 +72,10 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
         most = higher;
     };
     for (int j = 0; j < 8; j++)
-        if (value0 + j * values_apart < now)
+        if (value0 + j * values_apart <= now)
             add(value0 + j * values_apart, value[j]);
-    for (int t = value0; t <= now; t += values_apart)
-        if (t == now || t >= value0 + 8 * values_apart)
-            add(t, *(const four *)(values + (size_t)t * width + 4 * quad));
+    for (int t = value0 + 8 * values_apart; t <= now; t += values_apart)
+        add(t, value_of(t));
 
     // Halves of the threads are added to the others, until one has all that there is of its elements.
     for (int half = threads / 2; half >= quads; half /= 2) {
