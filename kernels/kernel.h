@@ -110,4 +110,25 @@ static __device__ __forceinline__ float gp_from_half(gp_half h)
 #endif
 }
 
+/* Two of them side by side, faster: which NaN becomes of one is the device's. */
+static __device__ __forceinline__ void gp_from_halves(float to[2], unsigned pair)
+{
+#ifdef GP_CPU
+    to[0] = gp_from_half({ (unsigned short)pair }), to[1] = gp_from_half({ (unsigned short)(pair >> 16) });
+#else
+    asm("{ .reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; }" : "=f"(to[0]), "=f"(to[1]) : "r"(pair));
+#endif
+}
+
+static __device__ __forceinline__ unsigned gp_to_halves(float a, float b)
+{
+#ifdef GP_CPU
+    return gp_to_half(a).bits | (unsigned)gp_to_half(b).bits << 16;
+#else
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(b), "f"(a));
+    return pair;
+#endif
+}
+
 #endif

@@ -73,46 +73,65 @@ static __device__ __forceinline__ vector load(const gp_half *from, unsigned i, u
     return i < k ? *(const vector *)(from + i) : vector{};
 }
 
-/* f(vector, its place) of a row's vectors that this thread has: KEPT of them at hand, the rest in memory. */
-enum { KEPT = 4 };
-template <class F> static __device__ __forceinline__ void each_vector(vector *kept, const gp_half *src, unsigned k, F f)
-{
-    const unsigned first = threadIdx.x % WARP * EACH, next = WARP * EACH;
-#pragma unroll
-    for (unsigned j = 0; j < KEPT; j++)
-        if (first + j * next < k)
-            f(kept[j], first + j * next);
-    for (unsigned i = first + KEPT * next; i < k; i += next) {
-        vector x = *(const vector *)(src + i);
-        f(x, i);
-    }
-}
+/* A row that a warp brings to mean 0 and deviation 1. A thread has PART numbers of it, in x, and of a longer row those of
+ * one part after the other. */
+struct normal_row {
+    enum { PART = 3 * EACH, STEP = WARP * PART };
+    const gp_half *src;
+    unsigned k;
+    float x[PART];
 
-/* A warp brings a row to mean 0 and deviation 1. */
+    __device__ __forceinline__ unsigned at(unsigned part, int i) const
+    {
+        return part + (i / EACH * WARP + threadIdx.x % WARP) * EACH;
+    }
+    __device__ __forceinline__ void read(unsigned part)
+    {
+#pragma unroll
+        for (int i = 0; i < PART; i += EACH) {
+            const vector v = load(src, at(part, i), k);
+            for (int e = 0; e < EACH; e += 2)
+                gp_from_halves(x + i + e, v.pair[e / 2]);
+        }
+    }
+    /* f(x) of all that this thread has, added up; all of the warp get the sum. */
+    template <class F> __device__ __forceinline__ float sum(F f)
+    {
+        float a[4] = { 0 };
+        for (unsigned part = 0; part < k; part += STEP) {
+            if (part || k > STEP)
+                read(part);
+#pragma unroll
+            for (int i = 0; i < PART; i++)
+                if (at(part, i) < k)
+                    a[i % 4] += f(x[i]);
+        }
+        return all_of_warp(a[0] + a[1] + (a[2] + a[3]));
+    }
+    __device__ __forceinline__ void write(gp_half *to, float mean, float factor)
+    {
+        for (unsigned part = 0; part < k; part += STEP) {
+            if (part || k > STEP)
+                read(part);
+#pragma unroll
+            for (int i = 0; i < PART; i += EACH) {
+                vector v;
+                for (int e = 0; e < EACH; e += 2)
+                    v.pair[e / 2] = gp_to_halves((x[i + e] - mean) * factor, (x[i + e + 1] - mean) * factor);
+                if (at(part, i) < k)
+                    *(vector *)(to + at(part, i)) = v;
+            }
+        }
+    }
+};
+
 static __device__ __forceinline__ void normalize_row(gp_half *dst, const gp_half *src, unsigned k, float epsilon)
 {
-    vector kept[KEPT];
-    float sum = 0, squares = 0;
-#pragma unroll
-    for (unsigned j = 0; j < KEPT; j++)
-        kept[j] = load(src, (threadIdx.x % WARP + j * WARP) * EACH, k);
-    each_vector(kept, src, k, [&](vector &x, unsigned) {
-        for (int e = 0; e < EACH; e++)
-            sum += convert<float>(x.v[e]);
-    });
-    const float mean = all_of_warp(sum) / k;
-    each_vector(kept, src, k, [&](vector &x, unsigned) {
-        for (int e = 0; e < EACH; e++) {
-            const float d = convert<float>(x.v[e]) - mean;
-            squares += d * d;
-        }
-    });
-    const float factor = rsqrtf(all_of_warp(squares) / k + epsilon);
-    each_vector(kept, src, k, [&](vector &x, unsigned i) {
-        for (int e = 0; e < EACH; e++)
-            x.v[e] = convert<gp_half>((convert<float>(x.v[e]) - mean) * factor);
-        *(vector *)(dst + i) = x;
-    });
+    normal_row r = { src, k };
+    r.read(0);
+    const float mean = r.sum([](float x) { return x; }) / k;
+    const float squares = r.sum([=](float x) { return (x - mean) * (x - mean); });
+    r.write(dst, mean, rsqrtf(squares / k + epsilon));
 }
 
 /* What a frame's product is made of, and what becomes of one of its sums. */

@@ -3,8 +3,8 @@
 //
 // Arrays: qkv [sequences, 3, heads, size], seen [sequences, heads, size], cache [2, sequences, steps, heads, size].
 // The number of threads is a power of two, at least `size` / 4, which is a power of two, too.
-struct alignas(16) eight { gp_half v[8]; };
-struct alignas(8) four { gp_half v[4]; };
+struct alignas(16) eight { unsigned pair[4]; };
+struct alignas(8) four { unsigned pair[2]; };
 
 extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *cache, const gp_frame_info *frame, int steps,
                                   int size)
@@ -43,9 +43,11 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
 
     // query . key, of eight elements, and then of all of a position.
     auto multiply = [&](int t, const eight &of) {
-        float x = 0;
-        for (int k = 0; k < 8; k++)
-            x += query[8 * part + k] * gp_from_half(of.v[k]);
+        float x = 0, two[2];
+        for (int k = 0; k < 4; k++) {
+            gp_from_halves(two, of.pair[k]);
+            x += query[8 * part + 2 * k] * two[0] + query[8 * part + 2 * k + 1] * two[1];
+        }
         products[t * parts + part] = x;
     };
     for (int j = 0; j < 4; j++)
@@ -66,8 +68,11 @@ extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *ca
     float most = -INFINITY, x[5] = { 0, 0, 0, 0, 0 };
     auto add = [&](int t, const four &of) {
         const float higher = fmaxf(most, score[t]), shrink = expf(most - higher), weight = expf(score[t] - higher);
+        float v[4];
+        gp_from_halves(v, of.pair[0]);
+        gp_from_halves(v + 2, of.pair[1]);
         for (int k = 0; k < 4; k++)
-            x[k] = x[k] * shrink + weight * gp_from_half(of.v[k]);
+            x[k] = x[k] * shrink + weight * v[k];
         x[4] = x[4] * shrink + weight;
         most = higher;
     };
