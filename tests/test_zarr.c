@@ -118,6 +118,8 @@ static const struct { const char *file, *text, *says; } refused[] = {
     { "zarr.json", V3("[6, 8]", "uint8", "[2, 8]", PLAIN ", \"storage_transformers\": [x]"), "has 'storage_transformers', which" },
     { "zarr.json", V3("[6, 8]", "uint8", "[4, 8]", SHARDS("\"chunk_shape\": [3, 8], \"codecs\": [bytes], \"index_codecs\": [bytes]")),
       "has shards of 4 elements of chunks of 3" },
+    { "zarr.json", V3("[64, 64]", "uint8", "[1073741824, 1073741824]", SHARDS("\"chunk_shape\": [1, 1], \"codecs\": [bytes], \"index_codecs\": [bytes]")),
+      "has shards of more than 2^26 chunks" },
     { "zarr.json", V3("[6, 8]", "uint8", "[4, 8]", SHARDS("\"chunk_shape\": [2, 8], \"codecs\": [bytes], \"index_codecs\": [bytes, gzip]")),
       "has 'index_codecs' of which gpipe knows" },
     { "zarr.json", V3("[6, 8]", "uint8", "[4, 8]", "\"codecs\": [{\"name\": \"transpose\", \"configuration\": {\"order\": [0, 0]}}, bytes]"),

@@ -230,6 +230,7 @@ static bool take_shards(look *l, const gp_node *n, const gp_node *with)
 {
     gp_zarr *z = l->to;
     const char *location = gp_node_text(with, "index_location");
+    double chunks = 1;
     memcpy(z->shard, z->chunk, sizeof z->shard);
     if (!with)
         return WRONG(l, n, "has a 'sharding_indexed' without %s", "a configuration");
@@ -239,6 +240,10 @@ static bool take_shards(look *l, const gp_node *n, const gp_node *with)
     for (int k = 0; k < z->whole.ndim; k++)
         if (z->shard[k] % z->chunk[k])
             return WRONG(l, n, "has shards of %lld elements of chunks of %lld", (long long)z->shard[k], (long long)z->chunk[k]);
+    for (int k = 0; k < z->whole.ndim; k++)
+        chunks *= (double)(z->shard[k] / z->chunk[k]);
+    if (chunks > 0x1p26)               /* of an index of 1 GiB, which each worker has */
+        return WRONG(l, n, "has shards of more than 2^26 %s", "chunks");
     z->sharded = true, z->index_at_start = !strcmp(location, "start");
     if (!z->index_at_start && *location && strcmp(location, "end"))
         return WRONG(l, n, "has an 'index_location' of '%.20s'", location);

@@ -57,9 +57,12 @@ static void one(const char *data, size_t n)
             MUST(*err);
             continue;
         }
+        int64_t chunks = 1;            /* of a file */
         MUST(z.whole.dtype && z.whole.ndim >= 1 && z.whole.ndim <= GP_MAXDIM);
         for (int k = 0; k < z.whole.ndim; k++)
             MUST(z.whole.dim[k] >= 0 && z.chunk[k] > 0 && z.shard[k] % z.chunk[k] == 0 && z.order[k] < z.whole.ndim);
+        for (int k = 0; k < z.whole.ndim; k++)
+            MUST(!__builtin_mul_overflow(chunks, z.shard[k] / z.chunk[k], &chunks) && chunks <= 1 << 26);
         decode(&z, data, (size_t)(end - data));
     }
 }
