@@ -98,6 +98,40 @@ TEST_EACH(is_damaged, damaged)
     }
 }
 
+/* A chunk that is missing is `fill`, while the store is what was opened. */
+static const struct { const char *does, *says; } changed[] = {
+    { "true", NULL }, { "sed 's/\\[6, /[8, /' a.zarr/zarr.json > b; cat b > a.zarr/zarr.json", NULL },      /* as a writer does */
+    { "sed 's/\\[6, /[4, /' a.zarr/zarr.json > b; cat b > a.zarr/zarr.json", "the store was changed or removed" },
+    { "sed 's/uint8/ int8/' a.zarr/zarr.json > b; cat b > a.zarr/zarr.json", "the store was changed or removed" },
+    { "cp -r a.zarr b; rm -r a.zarr; mv b a.zarr", "the store was changed or removed" },
+    { "cp -r a.zarr b; mv a.zarr c; mv b a.zarr", "the store was changed or removed" },
+    { "rm -r a.zarr", "the store was changed or removed" },
+    { "cp a.zarr/zarr.json b; rm a.zarr/zarr.json; cp b a.zarr/zarr.json", "the store was changed or removed" },
+    { "rm -r a.zarr/c", NULL },
+    { "mkdir a.zarr/c/1; ln -s nowhere a.zarr/c/1/0", "is a symbolic link that leads nowhere" },
+    { "ln -s nowhere a.zarr/c/1", "is a symbolic link that leads nowhere" },
+    { "touch a.zarr/c/1", "cannot be read: Not a directory" },
+};
+
+TEST_EACH(changes_while_read, changed)
+{
+    gp_rowsfile_how how = { .as = &gp_zarr_array };
+    char err[GP_WHY] = "", to[16];
+    void *own = NULL;
+    ck_assert_int_eq(mkdir(io_at("a.zarr"), 0700) | mkdir(io_at("a.zarr/c"), 0700), 0);
+    put("a.zarr/zarr.json", V3("[6, 8]", "uint8", "[2, 8]", "\"codecs\": [bytes]"));
+    utimensat(AT_FDCWD, io_at("a.zarr/zarr.json"), (struct timespec[2]){ { 0 } }, 0);     /* another than what is written below */
+    int fd = open(io_at("a.zarr"), O_RDONLY | O_DIRECTORY);
+    gp_rows *rows = gp_zarr_array.open(fd, &how, err);
+    ck_assert_msg(rows && gp_zarr_array.read(rows, &own, 2, 2, to, err), "%s", err);
+    ck_assert_int_eq(system(format("cd %s && %s", io_dir, changed[_i].does)), 0);
+    bool ok = gp_zarr_array.read(rows, &own, 2, 2, to, err);
+    ck_assert_msg(ok == !changed[_i].says && (ok || strstr(err, changed[_i].says)), "%d: %s", _i, err);
+    gp_zarr_array.leave(own);
+    gp_zarr_array.close(rows);
+    close(fd);
+}
+
 /* ---- what gpipe does not know --------------------------------------------- */
 
 #define PLAIN "\"codecs\": [bytes]"

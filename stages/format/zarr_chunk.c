@@ -44,13 +44,29 @@ static void name_of(const gp_zarr *z, const int64_t *at, char to[GP_ZARR_NAME])
         p += snprintf(p, 24, "%.*s%lld", k || *z->prefix, &z->separator, (long long)at[k]);
 }
 
+/* Does it, or the last folder above it that is there, have a name that leads nowhere? */
+static bool is_dangling(int in, const char *name)
+{
+    char part[GP_ZARR_NAME], *slash = part;
+    struct stat st;
+    strcpy(part, name);
+    while (fstatat(in, part, &st, AT_SYMLINK_NOFOLLOW)) {
+        if (!(slash = strrchr(part, '/')))
+            return false;
+        *slash = 0;
+    }
+    return S_ISLNK(st.st_mode);
+}
+
 /* Its file: -1 with errno 0 where there is none. */
 static int open_file(int in, const char *name, int64_t *size, char err[GP_WHY])
 {
     struct stat st;
     int fd = openat(in, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        errno = 0;
+    if (fd < 0 && errno == ENOENT) {
+        errno = is_dangling(in, name) ? ENOENT : 0;
+        if (errno)
+            gp_why(err, "is a symbolic link that leads nowhere, or in a folder that is");
         return -1;
     }
     if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode)) {

@@ -6,11 +6,14 @@
  * is damaged for each of its frames. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include "base/target.h"
 #include "zarr_file.h"
 
 enum { WINDOWS = 16 };
@@ -29,7 +32,9 @@ typedef struct window {
 typedef struct zarr {
     gp_rows rows;
     gp_zarr is;
-    int fd;                    /* the array's folder */
+    int fd, meta;              /* the array's folder; in it what says what it is, */
+    struct stat said;          /* ... as it was read */
+    char path[PATH_MAX];       /* of the folder; "": not known */
     size_t row;                /* bytes */
     int64_t step, chunks;      /* rows of a window; chunks that lie beside each other in it */
     int windows;
@@ -61,6 +66,24 @@ static void put(const box *b, int k, const unsigned char *fill, const char *from
     }
 }
 
+/* Is the array still what was opened? A chunk that is missing is `fill` there alone, and not where somebody removed or
+ * replaced the array. One that is being written becomes longer. */
+static bool is_still(const zarr *z, char err[GP_WHY])
+{
+    struct stat held, now;
+    int fd = z->fd;
+    gp_zarr is;
+    bool same = (!*z->path || gp_target_is(fd, z->path, 0)) && !fstat(z->meta, &held) && !fstatat(fd, z->is.file, &now, 0)
+             && now.st_dev == held.st_dev && now.st_ino == held.st_ino && now.st_size == z->said.st_size;
+    if (same && (now.st_mtim.tv_sec != z->said.st_mtim.tv_sec || now.st_mtim.tv_nsec != z->said.st_mtim.tv_nsec)) {
+        same = gp_zarr_look(&is, &(gp_zarr_from){ gp_zarr_beside, &fd }, 0, err) && is.whole.dim[0] >= z->is.whole.dim[0];
+        is.whole.dim[0] = z->is.whole.dim[0];
+        memcpy(is.folder, z->is.folder, sizeof is.folder);
+        same = same && !memcmp(&is, &z->is, sizeof is);
+    }
+    return same || gp_why(err, "is not there: the store was changed or removed while it was read");
+}
+
 /* What a chunk has of rows [first, first + rows), which are at `to`. */
 static bool take_chunk(const zarr *z, gp_zarr_own *o, const int64_t *chunk, int64_t first, int64_t rows, char *to,
                        char err[GP_WHY])
@@ -83,7 +106,7 @@ static bool take_chunk(const zarr *z, gp_zarr_own *o, const int64_t *chunk, int6
         whole &= is->order[k] == k && b.n[k] == is->chunk[k] && (!k || b.n[k] == is->whole.dim[k]);
     }
     const size_t want = (size_t)(elements * size);
-    bool ok = gp_zarr_bytes(is, z->fd, o, chunk, want, &there, name, why)
+    bool ok = gp_zarr_bytes(is, z->fd, o, chunk, want, &there, name, why) && (there || is_still(z, why))
            && (!there || whole || gp_growbuf_need(&o->chunk, want) || gp_why(why, GP_WHY_MEMORY));
     char *decoded = there ? whole ? to : (char *)o->chunk.data : NULL;
     ok = ok && (!there || gp_zarr_decode(&is->chain, &o->work, o->file.data, o->file.n, decoded, want, why));
@@ -227,6 +250,8 @@ static void zarr_close(gp_rows *rows)
         free(z->window[i].data);
     if (z->fd >= 0)
         close(z->fd);
+    if (z->meta >= 0)
+        close(z->meta);
     pthread_cond_destroy(&z->done);
     pthread_mutex_destroy(&z->lock);
     free(z);
@@ -240,17 +265,20 @@ static gp_rows *zarr_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
         return NULL;
     pthread_mutex_init(&z->lock, NULL);
     pthread_cond_init(&z->done, NULL);
-    z->fd = -1;
+    z->fd = z->meta = -1;
     if (!gp_zarr_look(&z->is, &(gp_zarr_from){ gp_zarr_beside, &fd }, how->level, err)) {
         zarr_close(&z->rows);
         return NULL;
     }
     z->fd = openat(fd, *z->is.folder ? z->is.folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (z->fd < 0) {
+    z->meta = z->fd < 0 ? -1 : openat(z->fd, z->is.file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (z->meta < 0 || fstat(z->meta, &z->said)) {
         gp_why(err, "cannot be read: %s", gp_strerror(errno));
         zarr_close(&z->rows);
         return NULL;
     }
+    if (!gp_target_path(z->fd, z->path))
+        *z->path = 0;
     z->rows.whole = z->is.whole;
     gp_type one = z->is.whole;
     one.dim[0] = 1, z->row = gp_bytes(&one), z->chunks = 1;

@@ -1,10 +1,9 @@
 /* zarr_file.h - Zarr stores, versions 2 and 3: folders in which each chunk of an array is a file.
  *
  * zarr_meta.c reads what an array says of itself, zarr_codec.c turns the bytes of a chunk into elements and back,
- * zarr_chunk.c finds a chunk,
- * zarr_file.c makes frames of chunks, zarr_write.c chunks of frames. Formats: zarr-specs.readthedocs.io (core v2, core
- * v3.1, sharding-indexed v1.0), ngff.openmicroscopy.org (multiscales). Functions that return bool put into `err` how the
- * sentence goes on that begins with the store's name. */
+ * zarr_chunk.c finds a chunk, zarr_file.c makes frames of chunks, zarr_write.c chunks of frames. Formats:
+ * zarr-specs.readthedocs.io (core v2, core v3.1, sharding-indexed v1.0), ngff.openmicroscopy.org (multiscales). Functions
+ * that return bool put into `err` how the sentence goes on that begins with the store's name. */
 #pragma once
 
 #include "rows_file.h"
@@ -26,6 +25,7 @@ typedef struct gp_zarr {
     bool big;                          /* its elements are big-endian */
     gp_zarr_chain chain;
     unsigned char fill[8];             /* the element of chunks that are not there, little-endian */
+    const char *file;                  /* that says all this, in the array's folder */
     const char *prefix; char separator;        /* of the names of chunks */
     char folder[256];                  /* of the array, in that of the store; "": it is that */
 } gp_zarr;

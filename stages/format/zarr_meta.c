@@ -339,6 +339,7 @@ static bool take_v3(look *l, const gp_node *root)
 static bool take(look *l, const gp_node *root, bool v3)
 {
     gp_zarr *z = l->to;
+    z->file = v3 ? "zarr.json" : ".zarray";
     if (!(v3 ? take_v3(l, root) : take_v2(l, root)))
         return false;
     if (!z->sharded)
@@ -403,7 +404,8 @@ bool gp_zarr_look(gp_zarr *z, const gp_zarr_from *from, int64_t level, char err[
 {
     look l = { .from = from, .to = z, .err = err };
     volatile bool ok = false;
-    *z = (gp_zarr){ .prefix = "" };
+    memset(z, 0, sizeof *z);           /* two are compared as bytes */
+    z->prefix = "";
     GP_IF_OOM(&l.arena)
         gp_why(err, GP_WHY_MEMORY);
     else
