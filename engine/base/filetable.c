@@ -193,7 +193,7 @@ static bool look_at(gp_filetable *t, const char *who, const char *path, struct s
 {
     char id[ID];
     bool fresh;
-    if (stat(path, st) || !(S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode)))
+    if (stat(path, st) || !(S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode) || S_ISDIR(st->st_mode)))
         return true;                   /* who reads a terminal or a socket may write it */
     id_text(id, st->st_dev, st->st_ino);
     gp_entry *e = put_key(&t->read, id, &fresh);
