@@ -247,6 +247,40 @@ TEST(is_replaced)
     ck_assert_int_eq(io_files("."), 1);
 }
 
+/* What is no part of an array is not removed with it. */
+static const struct { const char *does, *says; } holds[] = {
+    { "touch a.zarr/notes", "'notes' there is no part of that" }, { "mkdir a.zarr/sub", "'sub' there is no part of that" },
+    { "mkdir -p a.zarr/c/1; touch a.zarr/c/1/x", "'c/1/x' there is no part of that" },
+    { "mkdir a.zarr/0; touch a.zarr/0/zarr.json", "'0/zarr.json' there is no part of that" },
+    { "mkdir -p a.zarr/c/1 a.zarr/2/3; touch a.zarr/.zattrs a.zarr/0.1 a.zarr/c/1/2", NULL },
+    { "mkdir b; mv a.zarr/* b; mkdir b/a.zarr; mv b/* a.zarr; rm -r a.zarr/a.zarr; mv a.zarr b/x; ln -s b/x a.zarr", NULL },
+};
+
+TEST_EACH(keeps_others, holds)
+{
+    io_runs(WRITES("9", ""));
+    ck_assert_int_eq(system(format("cd %s && %s", io_dir, holds[_i].does)), 0);
+    int files = io_files("a.zarr");
+    if (holds[_i].says)
+        io_fails(WRITES("2", ""), 1, holds[_i].says);
+    else
+        io_runs(WRITES("2", ""));
+    ck_assert_int_eq(io_files("a.zarr"), holds[_i].says ? files : 3);
+    io_fails("buffers: {x: {dtype: u8, shape: [4, 3]}}\nstages:\n  - {use: generate, frames: 2, out: x}\n"
+             "  - {use: write, path: a.zarr/b.zarr, in: x}\n", 1, "the folder that it would be in is a Zarr array");
+    ck_assert_int_eq(io_files("a.zarr"), holds[_i].says ? files : 3);
+}
+
+/* By whatever name: a store is never written over one that the same run reads. */
+TEST_LOOP(is_not_its_own_input, 0, 4)
+{
+    io_runs(WRITES("9", ""));
+    ck_assert_int_eq(symlink("a.zarr", io_at("l.zarr")) | symlink(".", io_at("link")), 0);
+    io_fails(format("stages:\n  - {use: read, path: a.zarr, out: x}\n  - {use: write, path: %s.zarr, in: x%s}\n",
+                    _i & 1 ? "link/a" : "l", _i & 2 ? ", live: true" : ""), 1, "zarr' is read by stage 'read': give it another");
+    ck_assert_int_eq(io_files("a.zarr"), 10);
+}
+
 /* A run that fails keeps what was whole as a store that can be read; one that is live has its name. */
 TEST_LOOP(breaks_off, 0, 2)
 {

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,12 @@ static void forget(zarr_out *o)
 gp_rows_out *gp_zarr_create(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path, char err[GP_WHY])
 {
     const gp_zarr_chain chain = { .n = how->compression > 0, .codec = { GP_ZARR_ZSTD } };
+    int in = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const bool nested = in >= 0 && gp_zarr_is_array(&(gp_zarr_from){ gp_zarr_beside, &in }, err);
+    if (in >= 0)
+        close(in);
+    if (nested)
+        return GP_NULL(gp_why(err, "cannot be written: the folder that it would be in is a Zarr array"));
     if (!gp_zarr_load(&chain, err))
         return NULL;
     zarr_out *o = calloc(1, sizeof *o);
@@ -148,6 +155,29 @@ bool gp_zarr_finish(gp_rows_out *out, char err[GP_WHY])
     return ok;
 }
 
+/* Is all in the folder at `path` part of an array? At the top that is what says what it is; else names of chunks. What else
+ * is there is named as it is behind the first `top` bytes of the path. */
+static bool has_no_more(const char *path, size_t top, int depth, char err[GP_WHY])
+{
+    char inner[PATH_MAX];
+    DIR *d = opendir(path);
+    bool ok = d || errno == ENOTDIR || gp_why(err, "cannot be written: what is there cannot be read: %s", gp_strerror(errno));
+    for (struct dirent *e; ok && d && (e = readdir(d));) {
+        const char *name = e->d_name, *numbers = !depth && *name == 'c' && (!name[1] || name[1] == '.') ? name + 1 : name;
+        if (!strcmp(name, ".") || !strcmp(name, ".."))
+            continue;
+        const bool says = !depth && (!strcmp(name, "zarr.json") || !strcmp(name, ".zarray") || !strcmp(name, ".zattrs"));
+        const bool fits = snprintf(inner, sizeof inner, "%s/%s", path, name) < (int)sizeof inner;
+        if (!says && (!fits || depth > GP_MAXDIM || numbers[strspn(numbers, "0123456789.")]))
+            ok = gp_why(err, "cannot be written: it would replace a Zarr array, and '%s' there is no part of that", inner + top);
+        else if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
+            ok = has_no_more(inner, top, depth + 1, err);
+    }
+    if (d)
+        closedir(d);
+    return ok;
+}
+
 /* An array, or nothing yet: all else stays, as a group of arrays. */
 bool gp_zarr_may_replace(const char *path, char err[GP_WHY])
 {
@@ -158,5 +188,6 @@ bool gp_zarr_may_replace(const char *path, char err[GP_WHY])
     bool may = d && (n < 3 || gp_zarr_is_array(&(gp_zarr_from){ gp_zarr_beside, &fd }, err));
     if (d)
         closedir(d);
-    return may || gp_why(err, "cannot be written: it is a folder, and no array of Zarr, which alone would be replaced");
+    return may ? has_no_more(path, strlen(path) + 1, 0, err)
+               : gp_why(err, "cannot be written: it is a folder, and no array of Zarr, which alone would be replaced");
 }
