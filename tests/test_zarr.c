@@ -83,6 +83,10 @@ static const struct { const char *codecs, *chunk; size_t n; const char *says; } 
     "\", \"chunk_grid\": {\"name\": \"regular\", \"configuration\": {\"chunk_shape\": " grid "}},\n\"chunk_key_encoding\": " \
     "{\"name\": \"default\"}, \"fill_value\": 0, " more "}"
 
+#define V3_NAMED(keys) "{\"zarr_format\": 3, \"node_type\": \"array\", \"shape\": [6], \"data_type\": \"uint8\", \"chunk_grid\": " \
+    "{\"name\": \"regular\", \"configuration\": {\"chunk_shape\": [2]}}, \"chunk_key_encoding\": {" keys "}, \"fill_value\": 0, " \
+    "\"codecs\": [bytes]}"
+
 TEST_EACH(is_damaged, damaged)
 {
     ck_assert_int_eq(mkdir(io_at("a.zarr"), 0700) | mkdir(io_at("a.zarr/c"), 0700) | mkdir(io_at("a.zarr/c/1"), 0700), 0);
@@ -146,6 +150,11 @@ static const struct { const char *file, *text, *says; } refused[] = {
     { "zarr.json", V3("[6, 8]", "uint8", "[2, 8000000000000000000]", PLAIN), "has chunks of more than 2^60 bytes" },
     { "zarr.json", V3("[1, 1, 1, 1, 1, 1, 1, 1, 1]", "uint8", "[2]", PLAIN), "has 9 axes, and gpipe has 1 to 8" },
     { "zarr.json", V3("[6, 8]", "uint8", "[2, 8]", PLAIN ", \"x\": {\"must_understand\": true}"), "has 'x' in it, which gpipe" },
+    { "zarr.json", V3("[6, 8]", "uint8", "[2, 8], \"x\": 1", PLAIN), "has 'x' in its 'chunk_grid', which gpipe" },
+    { "zarr.json", V3("[6, 8]", "uint8", "[2, 8]}, \"x\": {\"y\": 1", PLAIN), "has 'x' in its 'chunk_grid', which gpipe" },
+    { "zarr.json", V3_NAMED("\"name\": \"default\", \"x\": 1"), "has 'x' in its 'chunk_key_encoding', which gpipe" },
+    { "zarr.json", V3_NAMED("\"name\": \"default\", \"configuration\": {\"separator\": \"/\", \"x\": 1}"),
+      "has 'x' in its 'chunk_key_encoding', which gpipe" },
     { "zarr.json", V3("[6, 8]", "uint8", "[2, 8]", "\"codecs\": [zstd]"), "has the codec 'zstd', which gpipe does not know" },
     { "zarr.json", V3("[6, 8]", "uint8", "[2, 8]", "\"codecs\": [bytes, zstd, gzip]"), "is compressed twice, with 'zstd' and with 'gzip'" },
     { "zarr.json", V3("[6, 8]", "uint8", "[2, 8]", "\"codecs\": []"), "has no codec 'bytes'" },

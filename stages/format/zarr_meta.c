@@ -328,6 +328,10 @@ static bool take_v3(look *l, const gp_node *root)
     if (!as_v2 && strcmp(name_of(keys), "default"))
         return WRONG(l, keys ? keys : root, "has names of chunks that are '%.60s', and gpipe reads 'default' and 'v2'",
                      name_of(keys));
+    if (!only(l, grid, " name configuration must_understand ", "its 'chunk_grid'")
+        || !only(l, keys, " name configuration must_understand ", "its 'chunk_key_encoding'")
+        || !only(l, gp_node_get(keys, "configuration"), " separator ", "its 'chunk_key_encoding'"))
+        return false;
     z->prefix = as_v2 ? "" : "c";
     for (int i = 0; i < z->whole.ndim; i++)
         z->order[i] = i;
