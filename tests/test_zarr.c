@@ -67,12 +67,13 @@ static void put(const char *name, const char *text)
 
 /* ---- what is damaged --------------------------------------------------- */
 
-/* A store of 6 rows of 8 bytes in chunks of 2, of which that of rows 2 and 3 becomes the text. */
+/* A store of 6 rows of 8 bytes in chunks of 2, of which that of rows 2 and 3 becomes the text, or NULL: a hole. */
 static const struct { const char *codecs, *chunk; size_t n; const char *says; } damaged[] = {
     { "", "0123456789", 10, "(chunk 'c/1/0') holds 10 bytes, where its elements have 16" },
     { ", zstd", "0123456789", 10, "(chunk 'c/1/0') is damaged: zstd says '" },
     { ", gzip", "0123456789", 10, "(chunk 'c/1/0') is damaged: as gzip it cannot be decoded" },
     { ", crc32c", "0123456789abcdef0123", 20, "(chunk 'c/1/0') is damaged: its checksum (crc32c) is another" },
+    { ", zstd", NULL, (size_t)3 << 30, "(chunk 'c/1/0') has 3221225472 bytes, which cannot be the 16 of its elements" },
     { ", zlib", "", 0, "(chunk 'c/1/0') has 0 bytes, which cannot be the 16 of its elements" },
     { ", blosc", "\2\1\1\1\20\0\0\0\20\0\0\0\21\0\0\0", 16, "(chunk 'c/1/0') is damaged: as blosc it has a header that is broken" },
     { ", numcodecs.lz4", "\21\0\0\0abc", 7, "(chunk 'c/1/0') holds 17 bytes, where its elements have 16" },
@@ -91,7 +92,8 @@ TEST_EACH(is_damaged, damaged)
 {
     ck_assert_int_eq(mkdir(io_at("a.zarr"), 0700) | mkdir(io_at("a.zarr/c"), 0700) | mkdir(io_at("a.zarr/c/1"), 0700), 0);
     put("a.zarr/zarr.json", format(V3("[6, 8]", "uint8", "[2, 8]", "\"codecs\": [bytes%s]"), damaged[_i].codecs));
-    pipe_file(io_dir, "a.zarr/c/1/0", damaged[_i].chunk, damaged[_i].n);
+    pipe_file(io_dir, "a.zarr/c/1/0", damaged[_i].chunk ? damaged[_i].chunk : "", damaged[_i].chunk ? damaged[_i].n : 0);
+    ck_assert_int_eq(truncate(io_at("a.zarr/c/1/0"), (off_t)damaged[_i].n), 0);
     for (int rows = 1; rows <= 3; rows++) {            /* a window; a chunk each; two windows a frame */
         const char *yaml = format("buffers: {x: {dtype: u8, shape: [%d, 8]}}\nstages:\n"
                                   "  - {use: read, path: a.zarr, workers: 2, out: x%%s}\n" DISCARD, rows);

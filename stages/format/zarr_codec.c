@@ -146,7 +146,8 @@ bool gp_zarr_may_hold(const gp_zarr_chain *c, size_t n, size_t want, char err[GP
     }
     if (most == 1)
         return n == plain || short_of(n, plain, err);
-    return (want < most ? 1 : want / most) <= n
+    const size_t least = want < most ? 1 : want / most, largest = plain + plain / 8 + 65536;   /* of what cannot be compressed */
+    return (least <= n && n <= largest)
         || gp_why(err, "has %zu bytes, which cannot be the %zu of its elements", n, want);
 }
 

@@ -59,7 +59,7 @@ typedef struct gp_zarr_work {
 } gp_zarr_work;
 void gp_zarr_leave(gp_zarr_work *w);
 
-/* Can n bytes become `want`? Before memory is taken for these. */
+/* Can n bytes become `want`? Before memory is taken for either. */
 bool gp_zarr_may_hold(const gp_zarr_chain *c, size_t n, size_t want, char err[GP_WHY]);
 /* The n bytes become `want`, or that is an error. */
 bool gp_zarr_decode(const gp_zarr_chain *c, gp_zarr_work *w, const void *from, size_t n, void *to, size_t want,
