@@ -180,6 +180,10 @@ static const struct { const char *file, *text, *says; } refused[] = {
       "has elements of type 'a list of fields'" },
     { ".zarray", "{\"zarr_format\": 2, \"shape\": [4], \"chunks\": [2], \"dtype\": \"|u1\", \"order\": \"C\", \"fill_value\": 256}",
       "has a 'fill_value' of '256', which is no u8" },
+    { ".zarray", "{\"zarr_format\": 2, \"shape\": [4], \"chunks\": [2], \"dtype\": \"|u1\", \"order\": \"C\", \"fill_value\": true}",
+      "has a 'fill_value' of 'true', which is no u8" },
+    { ".zarray", "{\"zarr_format\": 2, \"shape\": [4], \"chunks\": [2], \"dtype\": \"|b1\", \"order\": \"C\", \"fill_value\": 5}",
+      "has a 'fill_value' of '5', which is no bool" },
     { ".zgroup", "{\"zarr_format\": 2}", "is a group, and of no 'multiscales'" },
     { "else", "", "is a folder that has no array: there is no zarr.json, .zarray or .zgroup" },
 };
@@ -248,7 +252,8 @@ TEST(is_replaced)
     ck_assert_int_eq(io_files("a.zarr"), 10);
     io_fails(WRITES("2", ", if_exists: error"), 1, "a.zarr' is there already");
     ck_assert_int_eq(io_files("a.zarr"), 10);
-    io_runs(WRITES("2", ""));
+    pipe_result r = io_done(WRITES("2", ""));
+    ck_assert_msg(strstr(io_error(&r), "stage 'write' replaced a store, '") != NULL, "%s", io_error(&r));
     ck_assert_int_eq(io_files("a.zarr"), 3);
     unlink(io_at("a.zarr/zarr.json"));
     io_fails(WRITES("2", ""), 1, "a.zarr' cannot be written: it is a folder, and no array of Zarr");
@@ -319,7 +324,7 @@ static const struct { const char *options, *says; } unfit[] = {
     { "path: 'a_%d.zarr', rotate_frames: 2, keep: 3", "'keep' has no effect on Zarr stores, which are folders" },
     { "path: 'a_%d.zarr', rotate_size: 200", "how large Zarr becomes is known once it is finished" },
     { "path: a.zarr, append: true", "not to Zarr" },
-    { "path: a.zarr, chunk: 900000000000000", "a chunk of 900000000000000 rows would have more than 1 TiB" },
+    { "path: a.zarr, chunk: 300000000000", "a chunk of 300000000000 rows would have more than 64 GiB" },
 };
 
 TEST_EACH(does_not_fit, unfit)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "base/filetable.h"
 #include "base/path.h"
@@ -224,14 +225,16 @@ static void say_kept(const gp_replaced *r, gp_errs *errs)
 void gp_replaced_warn(const gp_replaced *r, gp_errs *errs)
 {
     unsigned long long n = r->files;
+    struct stat st;
+    const char *what = !stat(r->path, &st) && S_ISDIR(st.st_mode) ? "store" : "file";
     if (r->kept && n == 1)
         say_kept(r, errs);
     else if (r->kept)
         gp_fail(errs, GP_E_WARN, r->at, "what was written of %llu files is kept, of the first as '%s'", n, r->path);
     else if (n == 1)
-        gp_fail(errs, GP_E_WARN, r->at, "%s replaced a file, '%s'", r->who, r->path);
+        gp_fail(errs, GP_E_WARN, r->at, "%s replaced a %s, '%s'", r->who, what, r->path);
     else
-        gp_fail(errs, GP_E_WARN, r->at, "%s replaced %llu files, the first '%s'", r->who, n, r->path);
+        gp_fail(errs, GP_E_WARN, r->at, "%s replaced %llu %ss, the first '%s'", r->who, n, what, r->path);
 }
 
 void gp_files_kept(const gp_pipeline *p, const gp_run_options *o, gp_errs *errs)

@@ -104,16 +104,11 @@ static bool real(const gp_node *n, gp_dtype t, unsigned char *to)
     gp_num x = { 0 };
     char *end;
     const char *s = n->text;
-    int word = gp_bool_parse(s);
     errno = 0;
     if (t >= GP_F16 && !strncmp(s, "0x", 2)) {
         uint64_t bits = strtoull(s, &end, 16);
         memcpy(to, &bits, gp_dtype_size(t));
         return !*end && !errno && (gp_dtype_size(t) == 8 || !(bits >> 8 * gp_dtype_size(t)));
-    }
-    if (word >= 0 && t < GP_F16) {
-        *to = (unsigned char)word;
-        return true;
     }
     bool minus = *s == '-';
     const bool whole = s[minus] && strspn(s + minus, "0123456789") == strlen(s + minus);
@@ -135,18 +130,22 @@ static bool real(const gp_node *n, gp_dtype t, unsigned char *to)
     return true;
 }
 
-static bool take_fill(look *l, const gp_node *root)
+static bool take_fill(look *l, const gp_node *root, bool truth)
 {
     const gp_node *n = gp_node_get(root, "fill_value");
     gp_dtype t = l->to->whole.dtype;
     uint64_t bits[2] = { 0 };
     unsigned char *to = (unsigned char *)bits;
     bool pair = t == GP_C64 && n && n->kind == GP_LIST && n->n == 2;
-    bool ok = !n || (n->kind == GP_SCALAR && !n->quoted && !strcmp(n->text, "null"))
+    const int word = truth && n && n->kind == GP_SCALAR ? gp_bool_parse(n->text) : -1;
+    bool ok = !n || word >= 0 || (n->kind == GP_SCALAR && !n->quoted && !strcmp(n->text, "null"))
            || (pair ? real(n->item[0], GP_F32, to) && real(n->item[1], GP_F32, to + 4)
                     : n->kind == GP_SCALAR && real(n, t == GP_C64 ? GP_F32 : t, to));
+    *to = word >= 0 ? (unsigned char)word : *to;
+    ok = ok && (!truth || *to <= 1);
     memcpy(l->to->fill, bits, sizeof l->to->fill);
-    return ok || WRONG(l, n, "has a 'fill_value' of '%.40s', which is no %s", n->text, gp_dtype_name(t));
+    return ok || WRONG(l, n, "has a 'fill_value' of '%.40s', which is no %s", n->text,
+                       truth ? "bool" : gp_dtype_name(t));
 }
 
 static bool take_array(look *l, const gp_node *root, const char *dtype)
@@ -159,11 +158,12 @@ static bool take_array(look *l, const gp_node *root, const char *dtype)
     if (!z->whole.dtype)
         return WRONG(l, n, "has elements of type '%.60s', which gpipe does not have",
                      n->kind == GP_MAP ? gp_node_text(n, "name") : n->kind == GP_LIST ? "a list of fields" : n->text);
+    const bool truth = !strcmp(n->text, "bool") || !strcmp(n->text + 1, "b1");
     if (shape && (shape->n < 1 || shape->n > GP_MAXDIM))
         return WRONG(l, shape, "has %d axes, and gpipe has 1 to %d", shape->n, GP_MAXDIM);
     z->whole.ndim = shape ? shape->n : 1;
     return sizes(l, root, "shape", z->whole.ndim, 0, z->whole.dim) && has_room(l, shape, &z->whole, z->whole.dim, "an array")
-        && take_fill(l, root);
+        && take_fill(l, root, truth);
 }
 
 /* ---- codecs ---------------------------------------------------------- */

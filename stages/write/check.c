@@ -330,8 +330,8 @@ bool gp_write_shape(gp_shape *s)
         return gp_shape_fail(s, o->to, "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
                              "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0],
                              o->pages ? "shape" : "others");
-    if ((double)o->chunk * (double)gp_bytes(t) / (double)(o->stack ? 1 : t->dim[0]) > 0x1p40)
-        return gp_shape_fail(s, "chunk", "a chunk of %lld rows would have more than 1 TiB", (long long)o->chunk);
+    if ((double)o->chunk * (double)gp_bytes(t) / (double)(o->stack ? 1 : t->dim[0]) > 0x1p36)
+        return gp_shape_fail(s, "chunk", "a chunk of %lld rows would have more than 64 GiB", (long long)o->chunk);
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     s->any_length = o->to_stdout || (!o->command.n && gp_path_is_device(o->path));
