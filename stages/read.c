@@ -234,7 +234,7 @@ static const gp_opt options[] = {
     { GP_INT(gp_read_opts, stream), .def = "-1", .min = -1, .max = 1e6,
       .help = "video: which stream of the file, as ffmpeg counts them; -1: the best" },
     { GP_INT(gp_read_opts, level), .min = 0, .max = 1000,
-      .help = "zarr: of a picture at several scales (OME-Zarr) which, 0 is the largest" },
+      .help = "zarr: which scale of a picture that has several (OME-Zarr); 0 is the largest" },
     { GP_BOOL(gp_read_opts, strict), .help = GP_STRICT_HELP },
     { GP_TEXT(gp_read_opts, member),
       .help = "npz: which array, where there are several beside numbers that 'metadata' lists" },

@@ -214,10 +214,10 @@ static const gp_opt options[] = {
               "has its name; none: nothing is promised" },
     { GP_INT(gp_write_opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(gp_write_opts, compression), .def = "3", .min = 0, .max = 9,
-      .help = "png, tiff, zarr: 0 is fast, 9 is small; a TIFF is not compressed where this is not said; zarr: by zstd, 0: "
-              "not" },
+      .help = "png, tiff, zarr: 0 is fast, 9 is small; a TIFF is not compressed where this is not said; zarr compresses "
+              "with zstd; 0 does not compress" },
     { GP_INT(gp_write_opts, chunk), .min = 0, .max = 1e15, .unit = "rows",
-      .help = "zarr: of how many indices of axis 0 a chunk is, which is a file; 0: of a frame's" },
+      .help = "zarr: how many rows a chunk has; each chunk is a file. 0: as many as a frame" },
     { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
     { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING "|mono",
       .help = "jpeg, y4m: how many pixels share a color: four, two side by side, none; y4m: without colors. Of y4m "
