@@ -77,7 +77,7 @@ static void named(const char *path)
  * kind, whether it lets an owner be changed; and who asks. */
 static struct {
     int renameat2, link;
-    const char *taken;
+    const char *taken, *refused;       /* refused: rename() does not give this name, once */
     size_t room;
     int full;
     bool swapped, keeps_owner;
@@ -152,6 +152,10 @@ int fchown(int fd, uid_t user, gid_t group)
 
 int rename(const char *from, const char *to)
 {
+    if (names.refused && !strcmp(to, names.refused)) {
+        names.refused = NULL, errno = EIO;
+        return -1;
+    }
     int bad = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
     if (!bad)
         named(to);
@@ -363,6 +367,22 @@ TEST_LOOP(a_file_that_appears_is_said_to_be_replaced, 0, 8)
     ck_assert_int_eq(r.errs.n, 1);
     ck_assert_msg(strstr(io_error(&r), "replaced a file, '") != NULL, "%s", io_error(&r));
     ck_assert_int_eq(io_files("out"), _i % 2 ? 5 : 1);
+}
+
+/* A store is not removed before the one that replaces it has its name, also where two cannot be exchanged. */
+TEST(a_store_stays_until_it_is_replaced)
+{
+    names.renameat2 = EINVAL;
+    go("path: out/a.zarr");
+    int files = io_files("out/a.zarr");
+    pipe_result r = go("path: out/a.zarr, compression: 0");
+    ck_assert_msg(r.outcome == GP_DONE && io_files("out/a.zarr") == files && io_files("out") == 1, "%s", io_error(&r));
+    names.refused = io_at("out/a.zarr");
+    r = go("path: out/a.zarr, chunk: 1");
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_ptr_null(names.refused);
+    ck_assert_int_eq(io_files("out/a.zarr"), files);
+    ck_assert_int_eq(io_files("out"), 2);              /* with what is kept of the other */
 }
 
 TEST_LOOP(a_temporary_file_that_is_not_ours, 0, 2)

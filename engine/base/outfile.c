@@ -11,6 +11,8 @@
 #include "base/path.h"
 #include "base/target.h"
 
+enum { MOST_TEMPORARY = 1000 };        /* numbers of temporary files of one name; this one is of what a folder replaces */
+
 /* Makes the folders that `path` lies in. What is put on disk alone needs the name of each
  * there, too: at once, or with the file. False with errno. */
 static bool make_folders(gp_outfile *f, const char *path)
@@ -39,7 +41,7 @@ static int open_temporary(gp_outfile *f, mode_t mode)
     size_t folder = gp_path_folder(f->path);
     char name[NAME_MAX + 1];
     int fd = -1;
-    for (int try = 0; fd < 0 && try < 1000; try++) {
+    for (int try = 0; fd < 0 && try < MOST_TEMPORARY; try++) {
         gp_temporary_name(name, f->path + folder, getpid(), try);
         if (snprintf(f->tmp, sizeof f->tmp, "%.*s%s", (int)folder, f->path, name)
             >= (int)sizeof f->tmp) {
@@ -406,14 +408,26 @@ int gp_name_anew(const char *tmp, const char *path)
 /* Gives a folder the name of another, which goes; where a file system cannot exchange two, there is a moment between. */
 static int exchange(const gp_outfile *f)
 {
-    char why[GP_WHY];
+    char why[GP_WHY], old[PATH_MAX], name[NAME_MAX + 1];
     if (!f->folder(f->path, why))
         return EEXIST;
     int bad = renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path, RENAME_EXCHANGE) ? errno : 0;
     if (bad && bad != EINVAL && bad != ENOSYS)
         return bad;
-    gp_remove_tree(bad ? f->path : f->tmp);
-    return bad && rename(f->tmp, f->path) ? errno : 0;
+    strcpy(old, f->tmp);
+    if (bad) {
+        size_t folder = gp_path_folder(f->path);
+        gp_temporary_name(name, f->path + folder, getpid(), MOST_TEMPORARY);
+        snprintf(old, sizeof old, "%.*s%s", (int)folder, f->path, name);
+        if (rename(f->path, old))
+            return errno;
+        if (rename(f->tmp, f->path)) {
+            bad = errno;
+            return rename(old, f->path) ? errno : bad;
+        }
+    }
+    gp_remove_tree(old);
+    return 0;
 }
 
 /* Gives the file its name; what is there by now goes, unless it keeps that. 0 or errno. */
