@@ -219,6 +219,41 @@ TEST(a_file_that_comes_later)
     ck_assert_int_eq(r.errs.e[0].at.line, 1);
 }
 
+/* One state s, which has what all frames x were. */
+#define STATE "buffers: {x: {dtype: f32, shape: [64]}, s: {state: true, like: x, init: 1, save: out/s.npy, save_every: 5},\n" \
+    "  y: {like: x}, z: {like: x}}\nstages:\n  - {use: generate, frames: 234, out: x}\n" \
+    "  - {use: expr, in: [x, s], out: s, expr: s * 0.9 + x}\n  - {use: expr, in: [x, s], out: y, expr: s - x}\n" \
+    "  - {use: lua, script: fail.lua, in: y, out: z, on_error: drop, max_dropped: 50%}\n"
+#define ROTATES "  - {use: write, path: 'out/%02d.npy', rotate_frames: 200, stack: true}\n"
+
+static void make_failing(void)
+{
+    pipe_text(io_dir, "fail.lua", "stateless = true\nfunction process(f, x, y)\n  if f.index % 20 == 3 then error('no') end\n  y:copy(x)\nend\n");
+}
+
+/* More fails than may, which is known at the end: the state is what it was behind the frames that are noted. */
+TEST(a_state_when_too_much_failed)
+{
+    make_failing();
+    io_go(STATE ROTATES);
+    ck_assert_int_eq(rename(io_at("out"), io_at("want")), 0);
+    pipe_result r = io_go(pipe_edited("resume: progress\n" STATE ROTATES, "50%", "1%"));
+    ck_assert_msg(r.outcome == GP_ERROR && strstr(io_error(&r), "failed in stage 'lua', more than 1 %"), "%s", io_error(&r));
+    ck_assert_int_ne(note(), 0);
+    r = io_go("resume: progress\n" STATE ROTATES);
+    ck_assert_msg(r.outcome == GP_DONE && strstr(pipe_said(&r.errs), "the run goes on at frame "), "%s", pipe_said(&r.errs));
+    same_folders("want", "out", 0);
+    ck_assert_int_eq(note(), 0);
+}
+
+TEST(a_run_that_failed_saves_no_state)
+{
+    make_failing();
+    pipe_result r = io_go(pipe_edited(pipe_edited(STATE "  - {use: discard}\n", ", save_every: 5", ""), "50%", "1%"));
+    ck_assert_msg(r.outcome == GP_ERROR && strstr(io_error(&r), "failed in stage 'lua', more than 1 %"), "%s", io_error(&r));
+    ck_assert_msg(access(io_at("out/s.npy"), F_OK), "it is saved");
+}
+
 static const struct { const char *does, *says; } broken[] = {
     { "progress", "notes how far another pipeline has come" },
     { "out/b.npy", "cannot be added to: it has fewer than" },

@@ -341,11 +341,15 @@ void gp_resume_stop(gp_run *run)
     r->started = false;
 }
 
-void gp_resume_done(gp_run *run, gp_errs *errs)
+bool gp_resume_done(gp_run *run, gp_errs *errs)
 {
-    if (run->resume && unlink(run->resume->file.path) && errno != ENOENT)
+    if (!run->resume)
+        return false;
+    int bad = unlink(run->resume->file.path) && errno != ENOENT ? errno : gp_sync_folder(run->resume->file.path);
+    if (bad)
         gp_fail(errs, GP_E_WARN, run->graph->resume_at, "'%s' cannot be removed, though the run is done: %s", run->graph->resume,
-                gp_strerror(errno));
+                gp_strerror(bad));
+    return !bad;
 }
 
 void gp_resume_free(gp_run *run)

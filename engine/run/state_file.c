@@ -202,8 +202,16 @@ static bool save(gp_run *run, const gp_ringrt *r, uint64_t *frames, gp_errs *err
     return ok;
 }
 
+bool gp_states_name(const gp_run *run, gp_errs *errs)
+{
+    bool ok = true;
+    for (int i = 0; i < run->graph->nbuffers && gp_states_are_saved(run); i++)
+        ok &= !run->graph->buffer[i].save || take_next(run, &run->graph->buffer[i], errs);
+    return ok;
+}
+
 /* With `resume` a run that was drained goes on with what was saved before, unless all sinks have all that the states have
- * had. */
+ * had. One that is done names the states when there is nothing to go on any more. */
 bool gp_states_save(gp_run *run, bool drained, gp_errs *errs)
 {
     bool ok = true, same = true;
@@ -214,10 +222,8 @@ bool gp_states_save(gp_run *run, bool drained, gp_errs *errs)
             same &= frames == UINT64_MAX || frames == is;
             frames = is;
         }
-    bool named = ok && run->resume && frames != UINT64_MAX && ((same && gp_resume_states(run, frames)) || !drained);
-    for (int i = 0; named && i < run->graph->nbuffers; i++)
-        ok &= !run->graph->buffer[i].save || take_next(run, &run->graph->buffer[i], errs);
-    return ok;
+    bool named = ok && same && run->resume && drained && frames != UINT64_MAX && gp_resume_states(run, frames);
+    return named ? gp_states_name(run, errs) : ok;
 }
 
 /* ---- while the run goes on -------------------------------------------- */
