@@ -246,6 +246,28 @@ TEST(a_state_when_too_much_failed)
     ck_assert_int_eq(note(), 0);
 }
 
+/* What is there of a state, beside or in place of what was noted. */
+static const struct { const char *file; int cut, other; const char *says; } state_files[] = {
+    { "out/s.npy.next", 8, 0, NULL },
+    { "out/s.npy", 0, 1, "out/s.npy' is not the state after 5 frames, at which the run goes on, as '" },
+    { "out/s.npy", 8, 0, "progress' says: to begin from the first frame, remove '" },
+};
+
+TEST_EACH(a_state_is_another, state_files)
+{
+    size_t n;
+    make_failing();
+    pipe_result r = io_go(pipe_edited("resume: progress\n" STATE ROTATES, "50%", "1%"));
+    ck_assert_int_ne(note(), 0);
+    OWNED char *is = pipe_read(io_dir, "out/s.npy", &n);
+    is[n - 9] = (char)(is[n - 9] + state_files[_i].other);
+    FILE *f = fopen(io_at(state_files[_i].file), "w");
+    ck_assert(f && fwrite(is, n - (size_t)state_files[_i].cut, 1, f) == 1 && !fclose(f));
+    r = io_go("resume: progress\n" STATE ROTATES);
+    ck_assert_msg(r.outcome == (state_files[_i].says ? GP_ERROR : GP_DONE), "%s", pipe_said(&r.errs));
+    ck_assert_msg(!state_files[_i].says || strstr(io_error(&r), state_files[_i].says), "%s", io_error(&r));
+}
+
 TEST(a_run_that_failed_saves_no_state)
 {
     make_failing();

@@ -42,8 +42,10 @@ bool gp_prologue_run(gp_run *run, gp_errs *errs);
 bool gp_resume_open(gp_run *run, gp_errs *errs);
 const gp_saved *gp_resume_saved(const gp_run *run, int stage);
 void gp_resume_start(gp_run *run);
-/* Notes that all states are saved behind so many frames. False: it has not, as some sink has fewer yet, or after an error of
- * the run. */
+/* States: what is saved of one; is it what the note says? states: notes that all are saved behind so many frames. False: it
+ * has not, as some sink has fewer yet, or after an error of the run. */
+void gp_resume_state(const gp_run *run, const gp_buffer *state, const void *data);
+bool gp_resume_is_state(const gp_run *run, const gp_buffer *state, const void *data);
 bool gp_resume_states(gp_run *run, uint64_t frames);
 void gp_resume_stop(gp_run *run);
 bool gp_resume_done(gp_run *run, gp_errs *errs);

@@ -126,6 +126,8 @@ static bool write_file(const gp_run *run, const gp_buffer *b, uint64_t frames, v
     struct iovec all[] = { { head, gp_npy_header_with(&b->type, after, head, sizeof head) }, { data, gp_bytes(&b->type) } };
     bool ok = gp_outfile_open(&f, path, why) && gp_write_all(f.fd, all, 2, why) && gp_outfile_commit(&f, why);
     gp_outfile_drop(&f);
+    if (run->resume)
+        gp_resume_state(run, b, data);
     return ok || failed(b, path, why, errs);
 }
 
@@ -136,18 +138,12 @@ static bool take_next(const gp_run *run, const gp_buffer *b, gp_errs *errs)
     return !bad || failed(b, b->save, gp_strerror(bad), errs);
 }
 
-/* Behind how many frames is the state in this file? UINT64_MAX: it does not say that. */
-static uint64_t frames_in(const char *path)
+/* Is what this file has the state that was noted? */
+static bool is_noted(const gp_run *run, const gp_buffer *b, const char *path, void *data)
 {
-    char head[GP_NPY_HEADER_MAX + 1];
-    FILE *f = fopen(path, "re");
-    size_t n = f ? fread(head, 1, GP_NPY_HEADER_MAX, f) : 0;
-    if (f)
-        fclose(f);
-    head[n] = 0;
-    unsigned long long frames;
-    const char *says = n > 10 ? strstr(head + 10, "# after ") : NULL;
-    return says && sscanf(says, "# after %llu frames", &frames) == 1 ? frames : UINT64_MAX;
+    gp_errs ignored = { .n = 0 };
+    const gp_buffer in_file = { .name = b->name, .path = path, .type = b->type, .file = b->type.dtype, .at = b->save_at };
+    return gp_const_load(&in_file, data, &ignored) && gp_resume_is_state(run, b, data);
 }
 
 /* The run goes on where all states were saved. */
@@ -155,20 +151,19 @@ static bool load(gp_run *run, const gp_ringrt *r, gp_errs *errs)
 {
     const gp_buffer *b = r->buffer;
     char next[PATH_MAX];
-    uint64_t from = run->graph->from;
-    if (frames_in(next_of(run, b, next)) == from && !take_next(run, b, errs))
-        return false;
-    if (frames_in(b->save) != from)
-        return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' is not what it was behind %llu frames, where the "
-                       "run goes on: to begin from the first frame, remove '%s'", b->name, b->save, (unsigned long long)from,
-                       run->graph->resume);
     gp_dev *dev = run->dev[run->plan->unified ? 0 : r->ring->place.index];
     size_t bytes = gp_bytes(&b->type);
     void *data = dev->backend->alloc(dev, GP_MEMORY_PINNED, bytes, errs);
-    gp_buffer in_file = { .name = b->name, .path = b->save, .type = b->type, .file = b->type.dtype, .at = b->save_at };
-    bool ok = data && gp_const_load(&in_file, data, errs) && gp_memory_copy(dev, gp_slot(r, 0), data, bytes, errs);
-    if (data)
-        dev->backend->free(dev, GP_MEMORY_PINNED, data, bytes);
+    if (!data)
+        return false;
+    bool ok = is_noted(run, b, next_of(run, b, next), data)
+            ? take_next(run, b, errs)
+            : is_noted(run, b, b->save, data)
+              || gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' is not the state after %llu frames, at which "
+                         "the run goes on, as '%s' says: to begin from the first frame, remove '%s'", b->name, b->save,
+                         (unsigned long long)run->graph->from, run->graph->resume, run->graph->resume);
+    ok = ok && gp_memory_copy(dev, gp_slot(r, 0), data, bytes, errs);
+    dev->backend->free(dev, GP_MEMORY_PINNED, data, bytes);
     return ok;
 }
 
