@@ -1,5 +1,6 @@
 /* test_resume.c - a run goes on where another was broken off ('resume'): no frame is lost, and none is there twice. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -274,6 +275,22 @@ TEST(a_run_that_failed_saves_no_state)
     pipe_result r = io_go(pipe_edited(pipe_edited(STATE "  - {use: discard}\n", ", save_every: 5", ""), "50%", "1%"));
     ck_assert_msg(r.outcome == GP_ERROR && strstr(io_error(&r), "failed in stage 'lua', more than 1 %"), "%s", io_error(&r));
     ck_assert_msg(access(io_at("out/s.npy"), F_OK), "it is saved");
+}
+
+/* A chunk is replaced in a store that is read. */
+TEST(a_store_is_another)
+{
+    static const char yaml[] = "resume: progress\nstages:\n  - {use: read, path: in.zarr, rate: 500, out: x}\n"
+        "  - {use: write, path: 'out/%d.raw'}\n";
+    int level = 1;
+    make_files();
+    io_runs("buffers: {x: {dtype: u8, shape: [1, 6]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n  - {use: write, path: in.zarr}\n");
+    pipe_result r = pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true }, io_stop_soon, &level);
+    ck_assert_msg(r.outcome == GP_DRAINED && note(), "%s", pipe_said(&r.errs));
+    ck_assert_int_eq(utimensat(AT_FDCWD, io_at("in.zarr/c.0.0"), (struct timespec[]){ { 9, 0 }, { 9, 0 } }, 0), 0);
+    r = io_go(yaml);
+    ck_assert_msg(strstr(io_error(&r), "progress' notes how far another pipeline has come, or this one with other files") != NULL,
+                  "%s", pipe_said(&r.errs));
 }
 
 static const struct { const char *does, *says; } broken[] = {

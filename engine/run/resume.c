@@ -5,6 +5,7 @@
  * then the file is replaced. Of the frames behind that, some may be written, too, which are written once more. When the
  * run comes to its end the file is removed. */
 #include <errno.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,13 +52,29 @@ static uint64_t mixed(uint64_t h, uint64_t more)
     return h ^ h >> 32;
 }
 
-/* A file that is read, by its name, its size and when it was written. */
+static uint64_t of_status(uint64_t h, const struct stat *st)
+{
+    return mixed(mixed(mixed(h, (uint64_t)st->st_size), (uint64_t)st->st_mtim.tv_sec), (uint64_t)st->st_mtim.tv_nsec);
+}
+
+static _Thread_local uint64_t all_within;
+
+static int add_within(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    all_within += type == FTW_NS ? gp_text_hash(path) : of_status(gp_text_hash(path), st);
+    return 0;
+}
+
+/* A file that is read, by its name, its size and when it was written; a folder, which is a store of chunks, by all that is
+ * in it, in whichever order. */
 static uint64_t of_file(uint64_t h, const char *path)
 {
     struct stat st = { .st_size = -1 };
     stat(path, &st);
-    return mixed(mixed(mixed(mixed(h, gp_text_hash(path)), (uint64_t)st.st_size), (uint64_t)st.st_mtim.tv_sec),
-                 (uint64_t)st.st_mtim.tv_nsec);
+    all_within = 0;
+    if (S_ISDIR(st.st_mode))
+        nftw(path, add_within, 16, 0);
+    return mixed(of_status(mixed(h, gp_text_hash(path)), &st), all_within);
 }
 
 /* A constant that stands in the pipeline. */
