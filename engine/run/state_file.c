@@ -179,21 +179,32 @@ static gp_actorrt *actor_of(const gp_run *run, const gp_ringrt *r, int *order)
     return p;
 }
 
+/* The room that there is for a copy while the run goes on, to which nothing is written any more; NULL: there is none. */
+static void *room_of(const gp_run *run, const gp_ringrt *r, gp_errs *errs)
+{
+    const struct gp_saver *v = run->saver;
+    for (int i = 0; v && i < v->n; i++)
+        if (v->of[i].ring == r)
+            return v->of[i].dev->backend->wait(v->of[i].dev, v->of[i].stream, GP_SYNC_BLOCK, errs) == 1 ? v->of[i].copy : NULL;
+    return NULL;
+}
+
 static bool save(gp_run *run, const gp_ringrt *r, uint64_t *frames, gp_errs *errs)
 {
     const gp_buffer *b = r->buffer;
     size_t bytes = gp_bytes(&b->type);
     int order;
     const gp_actorrt *p = actor_of(run, r, &order);
-    char *data = malloc(bytes);
+    char *room = room_of(run, r, errs), *data = room || errs->failed ? room : malloc(bytes);
     if (!data)
-        return gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
+        return !errs->failed && gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
     pthread_mutex_lock(&run->pipeline->taps.lock);
     bool ok = gp_taps_fetch(run, r, 0, data, bytes, errs);
     pthread_mutex_unlock(&run->pipeline->taps.lock);
     *frames = gp_actor_number(p, atomic_load(&p->seg->reaped));
     ok = ok && write_file(run, b, *frames, data, errs);
-    free(data);
+    if (!room)
+        free(data);
     return ok;
 }
 
