@@ -80,8 +80,8 @@ static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
     if (!gp_outfile_open(&f->held, b->save, why))
         return failed(b, b->save, why, errs);
     return !b->missing || stat(b->missing, &st)
-        || gp_fail(errs, GP_E_RUN, b->at, "'init' of the state '%s': '%s' is there by now, which was missing when the pipeline "
-                   "was checked: run it once more", b->name, b->missing);
+        || gp_fail(errs, GP_E_RUN, b->at, "'init' of the state '%s': '%s' has come since the pipeline was checked, when it was "
+                   "missing: run it again", b->name, b->missing);
 }
 
 bool gp_states_hold(gp_run *run, gp_errs *errs)
@@ -102,13 +102,19 @@ void gp_states_drop(gp_run *run)
     }
 }
 
-/* Where it is, if a link is followed. */
-static const char *file_of(const gp_run *run, const gp_buffer *b)
+/* NULL: the run saves nothing, or goes on from one of another pipeline, which held it. */
+static const gp_outfile *held(const gp_run *run, const gp_buffer *b)
 {
     const gp_state_file *f = run->saves;
     while (f && f->of != b)
         f = f->next;
-    return f ? f->held.path : b->save;
+    return f ? &f->held : NULL;
+}
+
+/* Where it is, if a link is followed. */
+static const char *file_of(const gp_run *run, const gp_buffer *b)
+{
+    return held(run, b) ? held(run, b)->path : b->save;
 }
 
 static const char *next_of(const gp_run *run, const gp_buffer *b, char path[PATH_MAX])
@@ -116,12 +122,15 @@ static const char *next_of(const gp_run *run, const gp_buffer *b, char path[PATH
     return snprintf(path, PATH_MAX, "%s.next", file_of(run, b)) < PATH_MAX ? path : "";
 }
 
-/* Replaces the file, or with `resume` FILE.next: `data` is the state behind so many frames, which the header says, too. */
+/* Replaces the file, or with `resume` FILE.next, in the folder that was looked through when it was held: `data` is the state behind so many frames, which the header says, too. */
 static bool write_file(const gp_run *run, const gp_buffer *b, uint64_t frames, void *data, gp_errs *errs)
 {
     char head[GP_NPY_HEADER_MAX], after[60], why[GP_WHY], next[PATH_MAX];
     const char *path = run->resume ? next_of(run, b, next) : b->save;
-    gp_outfile f = { .durable = GP_DURABLE_FILE };
+    const gp_outfile *h = held(run, b);
+    gp_outfile f = { .durable = GP_DURABLE_FILE, .placed = h && h->placed };
+    if (h)
+        strcpy(f.path, h->path);
     snprintf(after, sizeof after, "after %llu frames", (unsigned long long)frames);
     struct iovec all[] = { { head, gp_npy_header_with(&b->type, after, head, sizeof head) }, { data, gp_bytes(&b->type) } };
     bool ok = gp_outfile_open(&f, path, why) && gp_write_all(f.fd, all, 2, why) && gp_outfile_commit(&f, why);
