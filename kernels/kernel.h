@@ -17,8 +17,8 @@
 #endif
 
 /* GP_EARLY(name), in a line of its own: the kernel may be launched while the one that it comes behind still runs ("programmatic
- * dependent launch", which GPUs have since compute capability 9.0). Before gp_grid_wait() it may read nothing but constants,
- * and change nothing; behind it, all is there that kernels before have made. Every thread calls it. gp_grid_next(): from now
+ * dependent launch", which GPUs have since compute capability 9.0). Before gp_grid_wait() it may read nothing but constants
+ * (no states), and change nothing; behind it, all is there that kernels before have made. Every thread calls it. gp_grid_next(): from now
  * on the kernel behind may be launched, if it is such a one, and wait. */
 #define GP_EARLY(name)
 

@@ -27,7 +27,8 @@ struct gp_kernel {
     size_t shared;                 /* the most dynamic shared memory, bytes */
     const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
     gp_source source;              /* of a user's; else its path is NULL */
-    bool early;                    /* its source says GP_EARLY (kernels/kernel.h) */
+    bool waits;                    /* gp_grid_wait() is not empty in it, see kernels/kernel.h; */
+    bool early;                    /* ... and its source says GP_EARLY */
     gp_cuda_room room;             /* as last asked: a stage's launches are alike */
 };
 

@@ -43,7 +43,7 @@ static gp_kernel *kernel_create(gp_cuda_dev *d, cudaKernel_t fn, gp_errs *errs)
     gp_kernel *k = gp_cuda_table(1, sizeof *k, errs);
     if (k)
         *k = (gp_kernel){ .name = name, .fn = fn, .shared = shared,
-                          .threads = a.maxThreadsPerBlock };
+                          .threads = a.maxThreadsPerBlock, .waits = a.ptxVersion >= 90 };
     return k;
 }
 
@@ -114,7 +114,7 @@ static bool load_file(gp_cuda_dev *d, const gp_blob *b, gp_errs *errs)
             break;
         }
         e->ptr = k;
-        k->file = b->name, k->early = gp_source_is_early(text, k->name);
+        k->file = b->name, k->early = k->waits && gp_source_is_early(text, k->name);
     }
     free(fn);
     return fine;
@@ -244,7 +244,7 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     gp_kernel *k = kernel_create(d, fn, errs);
     if (!k)
         return NULL;
-    k->source = *src, k->early = early;
+    k->source = *src, k->early = k->waits && early;
     k->next = d->compiled;
     d->compiled = k;
     if (src->shared > k->shared)

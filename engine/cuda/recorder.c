@@ -144,8 +144,8 @@ static cudaError_t launch_at_priority(gp_rec *rec, const gp_kernel *k, gp_dim3 g
     return cudaLaunchKernelExC(&how, k->fn, args);
 }
 
-/* A kernel that waits itself for those that it comes behind is launched before these have ended. What is behind it is so
- * behind those, too. */
+/* A kernel that waits itself for those that it comes behind is launched before these have ended. It ends only when they
+ * have, as each of its threads waits: so what is behind it comes behind those, too, of whatever sort it is. */
 static bool come_early(struct recorder *r)
 {
     enum { MOST = 8 };
@@ -176,7 +176,7 @@ static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 bl
     const gp_cuda_dev *d = gp_cuda(rec->dev);
     if (!fits(rec, k, grid, block, shared))
         return false;
-    if (k->early && r->first && r->stream != d->inner && d->cc >= 90 && !k->source.cooperative && !come_early(r))
+    if (k->early && r->first && r->stream != d->inner && !k->source.cooperative && !come_early(r))
         return false;
     cudaError_t e = rec->priority
         ? launch_at_priority(rec, k, grid, block, shared, (void **)args)

@@ -44,6 +44,8 @@ gp_loc gp_unit_place(const gp_unit *u, const char *p, size_t len)
 bool gp_source_is_early(const char *text, const char *entry)
 {
     size_t n = strlen(entry);
+    if (!gp_find_word(text, text, "gp_grid_wait"))
+        return false;
     for (const char *p = text; (p = gp_find_word(text, p, "GP_EARLY")); p++) {
         const char *name = p + strlen("GP_EARLY");
         name += strspn(name, " (");

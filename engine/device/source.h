@@ -33,7 +33,7 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs);
 gp_loc gp_unit_at(const gp_unit *u, int line, int col, int len);
 gp_loc gp_unit_place(const gp_unit *u, const char *p, size_t len);
 
-/* Does the text of a source say that the kernel may be launched early: GP_EARLY(entry), see kernels/kernel.h? */
+/* Does the text of a source say that the kernel may be launched early: GP_EARLY(entry), see kernels/kernel.h? It has to call gp_grid_wait(). */
 bool gp_source_is_early(const char *text, const char *entry);
 
 /* What messages call a source, and where it begins: a file as a whole, or the place of a text. */

@@ -233,6 +233,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
             const gp_buffer *b = &g->buffer[st->in[i]];
             in[i] = (gp_view){ .data = gp_konst_on(run, t->konst[i], device), .type = b->type,
                                .rows = b->type.dim[0] };
+            c.constants |= 1u << i;
         }
     }
     for (int i = 0; i < st->nout; i++) {

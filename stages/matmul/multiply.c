@@ -293,7 +293,7 @@ static bool record_few(gp_dcall *c, const job *j, const gp_view *more)
     float epsilon = o->layer_norm > FLT_MIN ? (float)fmin(o->layer_norm, FLT_MAX) : o->layer_norm > 0 ? FLT_MIN : 0;
     bool wide = is_wide(&j->p);
     unsigned high = (unsigned)high_of(&j->p), blocks = (n + high - 1) / high, most = wide ? BLOCKS : 2 * BLOCKS;
-    int fixed = !c->in[1].stride && (!j->bias || !c->in[2].stride);
+    int fixed = (c->constants >> 1 & 1) && (!j->bias || (c->constants >> 2 & 1));
     gp_dim3 grid = { blocks < most ? blocks : most, 1, (unsigned)c->n };
     gp_dim3 block = { (unsigned)(wide ? WARPS : warps_of(&j->p)) * WARP, 1, 1 };
     const char *kernel = wide ? "linear_few_wide_f16" : high == 16 ? "linear_few_16_f16"

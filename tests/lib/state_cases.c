@@ -67,6 +67,34 @@ TEST_THIN(takes_turns, 2 * KNOBS, 1)
     take_turns(FRAMES, y, z);
 }
 
+/* ---- kernels that are launched early ------------------------------------- */
+
+/* One that lets the next be launched before it has written the state, which is the weights of that. */
+static const char early[] =
+    "buffers: {g: {dtype: f32, shape: [2, 256]}, w: {state: true, dtype: f16, shape: [8, 256]}}\nstages:\n"
+    "  - {use: generate, frames: 40, out: g}\n  - {use: expr, in: g, out: ones, expr: g * 0 + 1}\n"
+    "  - {use: cast, name: x, dtype: f16}\n"
+    "  - use: kernel\n    name: fill\n    in: [x]\n    out: [w]\n    grid: 8\n    block: 256\n    args: [frame, out]\n"
+    "    code: |\n"
+    "      extern \"C\" __global__ void fill(const gp_frame_info *f, gp_half *w)\n      {\n"
+    "          gp_grid_next();\n          gp_grid_wait();\n          float t = 0;\n"
+    "          for (int k = 0; k < 2000; k++)\n              t = t * 0.5f + 1;\n"
+    "          w[blockIdx.x * 256 + threadIdx.x] = gp_to_half(f->index % 8 * t);\n      }\n      GP_EARLY(fill)\n"
+    "  - {use: linear, in: {in: x, weights: w}, out: y}\n  - {use: cast, in: y, dtype: f32}\n"
+    "  - {use: write, path: y.raw, durable: none}\n";
+
+TEST_THIN(waits_for_weights_that_are_a_state, KNOBS, 1)
+{
+    const char *dir = pipe_dir();
+    size_t n;
+    pipe_result r = cases_run(dir, early, _i);
+    pipe_no_errors(&r, early);
+    OWNED float *y = (float *)pipe_read(dir, "y.raw", &n);
+    ck_assert_int_eq(n, sizeof(float) * FRAMES * 2 * 8);
+    for (int i = 0; i < FRAMES * 2 * 8; i++)
+        ck_assert_msg(y[i] == (float)(512 * (i / 16 % 8)), "frame %d", i / 16);
+}
+
 /* ---- what is saved while it goes on ------------------------------------- */
 
 /* How many frames the state that is saved is behind, as its header says. It is whole, and has the bytes of `want`, where

@@ -630,6 +630,8 @@ typedef struct gp_dcall {
                                       is done before more for it begins. Below gp_open.slots, with record() */
     uint64_t index;                /* of the first frame, for messages, as gp_frame has it: with gp_shape.uncaptured */
     int64_t steps;                 /* of a stage that steps() made ready: how many iterations to queue; else 0 */
+    unsigned constants;            /* a bit for each input that is a constant, which is there before the first launch; in a
+                                      `loop` it is not said */
 } gp_dcall;
 
 /* Evaluates an expression over vars and the views of this call, whose ports have
