@@ -1,5 +1,6 @@
 /* test_resume.c - a run goes on where another was broken off ('resume'): no frame is lost, and none is there twice. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -217,6 +218,79 @@ TEST(a_file_that_comes_later)
     ck_assert_msg(strstr(io_error(&r), "progress' notes how far another pipeline has come, or this one with other files: to "
                                        "begin from the first frame, remove it") != NULL, "%s", io_error(&r));
     ck_assert_int_eq(r.errs.e[0].at.line, 1);
+}
+
+/* One state s, which has what all frames x were. */
+#define STATE "buffers: {x: {dtype: f32, shape: [64]}, s: {state: true, like: x, init: 1, save: out/s.npy, save_every: 5},\n" \
+    "  y: {like: x}, z: {like: x}}\nstages:\n  - {use: generate, frames: 234, out: x}\n" \
+    "  - {use: expr, in: [x, s], out: s, expr: s * 0.9 + x}\n  - {use: expr, in: [x, s], out: y, expr: s - x}\n" \
+    "  - {use: lua, script: fail.lua, in: y, out: z, on_error: drop, max_dropped: 50%}\n"
+#define ROTATES "  - {use: write, path: 'out/%02d.npy', rotate_frames: 200, stack: true}\n"
+
+static void make_failing(void)
+{
+    pipe_text(io_dir, "fail.lua", "stateless = true\nfunction process(f, x, y)\n  if f.index % 20 == 3 then error('no') end\n  y:copy(x)\nend\n");
+}
+
+/* More fails than may, which is known at the end: the state is what it was behind the frames that are noted. */
+TEST(a_state_when_too_much_failed)
+{
+    make_failing();
+    io_go(STATE ROTATES);
+    ck_assert_int_eq(rename(io_at("out"), io_at("want")), 0);
+    pipe_result r = io_go(pipe_edited("resume: progress\n" STATE ROTATES, "50%", "1%"));
+    ck_assert_msg(r.outcome == GP_ERROR && strstr(io_error(&r), "failed in stage 'lua', more than 1 %"), "%s", io_error(&r));
+    ck_assert_int_ne(note(), 0);
+    r = io_go("resume: progress\n" STATE ROTATES);
+    ck_assert_msg(r.outcome == GP_DONE && strstr(pipe_said(&r.errs), "the run goes on at frame "), "%s", pipe_said(&r.errs));
+    same_folders("want", "out", 0);
+    ck_assert_int_eq(note(), 0);
+}
+
+/* What is there of a state, beside or in place of what was noted. */
+static const struct { const char *file; int cut, other; const char *says; } state_files[] = {
+    { "out/s.npy.next", 8, 0, NULL },
+    { "out/s.npy", 0, 1, "out/s.npy' is not the state after 5 frames, at which the run goes on, as '" },
+    { "out/s.npy", 8, 0, "progress' says: to begin from the first frame, remove '" },
+};
+
+TEST_EACH(a_state_is_another, state_files)
+{
+    size_t n;
+    make_failing();
+    pipe_result r = io_go(pipe_edited("resume: progress\n" STATE ROTATES, "50%", "1%"));
+    ck_assert_int_ne(note(), 0);
+    OWNED char *is = pipe_read(io_dir, "out/s.npy", &n);
+    is[n - 9] = (char)(is[n - 9] + state_files[_i].other);
+    FILE *f = fopen(io_at(state_files[_i].file), "w");
+    ck_assert(f && fwrite(is, n - (size_t)state_files[_i].cut, 1, f) == 1 && !fclose(f));
+    r = io_go("resume: progress\n" STATE ROTATES);
+    ck_assert_msg(r.outcome == (state_files[_i].says ? GP_ERROR : GP_DONE), "%s", pipe_said(&r.errs));
+    ck_assert_msg(!state_files[_i].says || strstr(io_error(&r), state_files[_i].says), "%s", io_error(&r));
+}
+
+TEST(a_run_that_failed_saves_no_state)
+{
+    make_failing();
+    pipe_result r = io_go(pipe_edited(pipe_edited(STATE "  - {use: discard}\n", ", save_every: 5", ""), "50%", "1%"));
+    ck_assert_msg(r.outcome == GP_ERROR && strstr(io_error(&r), "failed in stage 'lua', more than 1 %"), "%s", io_error(&r));
+    ck_assert_msg(access(io_at("out/s.npy"), F_OK), "it is saved");
+}
+
+/* A chunk is replaced in a store that is read. */
+TEST(a_store_is_another)
+{
+    static const char yaml[] = "resume: progress\nstages:\n  - {use: read, path: in.zarr, rate: 500, out: x}\n"
+        "  - {use: write, path: 'out/%d.raw'}\n";
+    int level = 1;
+    make_files();
+    io_runs("buffers: {x: {dtype: u8, shape: [1, 6]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n  - {use: write, path: in.zarr}\n");
+    pipe_result r = pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true }, io_stop_soon, &level);
+    ck_assert_msg(r.outcome == GP_DRAINED && note(), "%s", pipe_said(&r.errs));
+    ck_assert_int_eq(utimensat(AT_FDCWD, io_at("in.zarr/c.0.0"), (struct timespec[]){ { 9, 0 }, { 9, 0 } }, 0), 0);
+    r = io_go(yaml);
+    ck_assert_msg(strstr(io_error(&r), "progress' notes how far another pipeline has come, or this one with other files") != NULL,
+                  "%s", pipe_said(&r.errs));
 }
 
 static const struct { const char *does, *says; } broken[] = {

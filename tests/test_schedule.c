@@ -1,4 +1,5 @@
 /* test_schedule.c - depths, launches, pools, totals. */
+#include "pipe.h"
 #include "planned.h"
 #include "compile/plan.h"
 
@@ -330,6 +331,20 @@ TEST(test_unified_totals)
     ck_assert_uint_eq(p.plan->pinned_bytes, 0);
     ck_assert_uint_eq(p.plan->device_bytes, 0);
     ck_assert_uint_eq(p.plan->copy_in_bytes + p.plan->copy_out_bytes, 0);
+}
+
+/* What is saved of a state is a copy in the host's memory: for a thread that writes it meanwhile, or at the end alone. */
+TEST_LOOP(test_room_to_save, 0, 4)
+{
+    static const char yaml[] = "pipeline: t\nbuffers: {s: {state: true, dtype: u8, shape: [1000]}}\nstages:\n  - {use: src}\n"
+        "  - {use: dev, name: b, in: [src, s]}\n  - {use: dev, name: c, in: b, out: s}\n  - {use: sink, in: b}\n";
+    bool apart = _i % 2, often = _i / 2;
+    planned p = plan_ok(yaml, apart);
+    size_t host = p.plan->host_bytes, pinned = p.plan->pinned_bytes, device = p.plan->device_bytes;
+    p = plan_ok(pipe_edited(yaml, "[1000]", often ? "[1000], save: s.npy, save_every: 7" : "[1000], save: s.npy"), apart);
+    ck_assert_uint_eq(p.plan->host_bytes, host + 1000);
+    ck_assert_uint_eq(p.plan->pinned_bytes, pinned + (apart && often ? 1000 : 0));
+    ck_assert_uint_eq(p.plan->device_bytes, device);
 }
 
 TEST(test_sizes_do_not_wrap)

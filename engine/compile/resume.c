@@ -42,6 +42,9 @@ static bool check_state(gp_arena *a, const gp_graph *g, const gp_stage *st, cons
     if (b->save_every != (*first)->save_every)
         return gp_fail(errs, GP_E_SPEC, b->save_at, "the states '%s' and '%s' are not saved behind the same frames, so that a run "
                        "cannot go on with both, as 'resume' says: let 'save_every' be one number", (*first)->name, b->name);
+    if (is_file(a, g->resume, b->save) || is_file(a, g->resume, gp_format(a, "%s.next", b->save)))
+        return gp_fail(errs, GP_E_SPEC, g->resume_at, "'resume' is a file that the state '%s' is saved to, '%s', or '%s.next' "
+                       "before: give it another name", b->name, b->save, b->save);
     return !is_file(a, b->save, st->in[1] < 0 ? b->missing : g->buffer[st->in[1]].path)
         || gp_fail(errs, GP_E_SPEC, b->save_at, "'save' of the state '%s' would replace its 'init', which a run that goes on "
                    "needs, as 'resume' says: give it another name", b->name);

@@ -56,6 +56,11 @@ static void set_totals(gp_plan *p)
         const gp_ring *in = &p->ring[p->task[p->host_task[i]].in[0]];
         count(p, (gp_place){ .lanes = 1 }, false, gp_size_mul(in->bytes, (size_t)in->depth));
     }
+    for (int i = 0; i < p->nrings; i++) {      /* a state is copied to be saved */
+        const gp_buffer *b = p->ring[i].buffer < 0 ? NULL : &p->graph->buffer[p->ring[i].buffer];
+        if (b && b->save)
+            count(p, (gp_place){ .lanes = 1 }, b->save_every && !p->unified, gp_bytes(&b->type));
+    }
     for (int i = 0; i < p->npools; i++) {
         const gp_pool *q = &p->pool[i];
         size_t bytes = gp_size_mul(q->stride, (size_t)gp_pool_slots(q));

@@ -5,6 +5,7 @@
  * then the file is replaced. Of the frames behind that, some may be written, too, which are written once more. When the
  * run comes to its end the file is removed. */
 #include <errno.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ typedef struct gp_resume {
     gp_saved *saved;           /* of each stage, as the file said; NULL: there was none */
     gp_outfile file;
     uint64_t id;
-    uint64_t states;           /* behind how many frames its states are saved; 0: they begin anew */
+    uint64_t states;           /* behind how many frames its states are saved; 0: they begin anew; */
+    uint64_t *of, *of_next;    /* ... of each buffer, a number of its bytes then, and of those that are saved next */
     pthread_t thread;
     bool started, stop;
     pthread_mutex_t lock, noting;
@@ -50,13 +52,29 @@ static uint64_t mixed(uint64_t h, uint64_t more)
     return h ^ h >> 32;
 }
 
-/* A file that is read, by its name, its size and when it was written. */
+static uint64_t of_status(uint64_t h, const struct stat *st)
+{
+    return mixed(mixed(mixed(h, (uint64_t)st->st_size), (uint64_t)st->st_mtim.tv_sec), (uint64_t)st->st_mtim.tv_nsec);
+}
+
+static _Thread_local uint64_t all_within;
+
+static int add_within(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    all_within += type == FTW_NS ? gp_text_hash(path) : of_status(gp_text_hash(path), st);
+    return 0;
+}
+
+/* A file that is read, by its name, its size and when it was written; a folder, which is a store of chunks, by all that is
+ * in it, in whichever order. */
 static uint64_t of_file(uint64_t h, const char *path)
 {
     struct stat st = { .st_size = -1 };
     stat(path, &st);
-    return mixed(mixed(mixed(mixed(h, gp_text_hash(path)), (uint64_t)st.st_size), (uint64_t)st.st_mtim.tv_sec),
-                 (uint64_t)st.st_mtim.tv_nsec);
+    all_within = 0;
+    if (S_ISDIR(st.st_mode))
+        nftw(path, add_within, 16, 0);
+    return mixed(of_status(mixed(h, gp_text_hash(path)), &st), all_within);
 }
 
 /* A constant that stands in the pipeline. */
@@ -106,7 +124,7 @@ static size_t room(const gp_graph *g)
     size_t n = 100;
     for (int i = 0; i < g->nstages; i++)
         n += strlen(g->stage[i].name) + 100;
-    return n;
+    return n + 17 * (size_t)g->nbuffers;
 }
 
 static const gp_stage *sink_of(const gp_graph *g, const char *name)
@@ -138,6 +156,16 @@ static bool has_states(const gp_graph *g)
     return has;
 }
 
+static bool parse_states(gp_resume *r, const char *line)
+{
+    const gp_graph *g = r->run->graph;
+    int n = -1, more = 0;
+    bool ok = line && sscanf(line, "states %" SCNu64 "%n", &r->states, &n) == 1;
+    for (int i = 0; ok && i < g->nbuffers; i++, n += more, more = 0)
+        ok = !g->buffer[i].save_every || sscanf(line + n, " %" SCNx64 "%n", &r->of[i], &more) == 1;
+    return ok && !line[n];
+}
+
 /* A line for the states, if there are any, and one for each sink. */
 static bool parse(gp_resume *r, char *text)
 {
@@ -148,7 +176,7 @@ static bool parse(gp_resume *r, char *text)
     if (!line || strncmp(line, head, strlen(head)) != 0 || sscanf(line + strlen(head), "%" SCNx64 "%n", &id, &at) != 1
         || line[strlen(head) + (size_t)at] || id != r->id)
         return false;
-    if (has_states(g) && (!(line = strtok_r(NULL, "\n", &text)) || sscanf(line, "states %" SCNu64, &r->states) != 1))
+    if (has_states(g) && !parse_states(r, strtok_r(NULL, "\n", &text)))
         return false;
     while ((line = strtok_r(NULL, "\n", &text))) {
         gp_saved s;
@@ -195,6 +223,15 @@ static bool read_file(gp_resume *r, gp_errs *errs)
 
 /* ---- notes ------------------------------------------------------------ */
 
+static size_t put_states(const gp_resume *r, char *text)
+{
+    size_t n = (size_t)sprintf(text, "states %" PRIu64, r->states);
+    for (int i = 0; i < r->run->graph->nbuffers; i++)
+        n += r->run->graph->buffer[i].save_every ? (size_t)sprintf(text + n, " %016" PRIx64, r->of[i]) : 0;
+    text[n] = '\n';
+    return n + 1;
+}
+
 /* False: nothing new; or the run gives up frames by now, so that who has had them has not written them; or not all sinks
  * have what the states are saved behind. */
 static bool collect(gp_resume *r, char *text)
@@ -202,7 +239,7 @@ static bool collect(gp_resume *r, char *text)
     gp_run *run = r->run;
     bool has = true;
     size_t n = (size_t)sprintf(text, "%s %016" PRIx64 "\n", head, r->id);
-    n += has_states(run->graph) ? (size_t)sprintf(text + n, "states %" PRIu64 "\n", r->states) : 0;
+    n += has_states(run->graph) ? put_states(r, text + n) : 0;
     for (int i = 0; i < run->plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
         if (p->kind != GP_ACTOR_HOST || p->nout || !p->stage || p->stage->nout)
@@ -252,14 +289,45 @@ static void note(gp_resume *r)
     pthread_mutex_unlock(&r->noting);
 }
 
+static uint64_t of_state(const gp_buffer *b, const void *data)
+{
+    const char *p = data;
+    uint64_t h = 0, part = 0;
+    for (size_t left = gp_bytes(&b->type), n; left; left -= n, p += n) {
+        n = left < sizeof part ? left : sizeof part;
+        memcpy(&part, p, n);
+        h = mixed(h, part);
+    }
+    return h;
+}
+
+void gp_resume_state(const gp_run *run, const gp_buffer *state, const void *data)
+{
+    run->resume->of_next[state - run->graph->buffer] = of_state(state, data);
+}
+
+bool gp_resume_is_state(const gp_run *run, const gp_buffer *state, const void *data)
+{
+    return run->resume->of[state - run->graph->buffer] == of_state(state, data);
+}
+
+static void swap_states(gp_resume *r, uint64_t *states)
+{
+    uint64_t was = r->states, *of = r->of;
+    r->states = *states, r->of = r->of_next;
+    *states = was, r->of_next = of;
+}
+
 bool gp_resume_states(gp_run *run, uint64_t frames)
 {
     gp_resume *r = run->resume;
     pthread_mutex_lock(&r->noting);
-    uint64_t was = r->states;
-    r->states = frames;
-    bool ok = was == frames || note_all(r);
-    r->states = ok ? frames : was;
+    bool ok = r->states == frames;
+    if (!ok) {
+        swap_states(r, &frames);
+        if (!(ok = note_all(r)))
+            swap_states(r, &frames);
+    }
     pthread_mutex_unlock(&r->noting);
     return ok;
 }
@@ -295,13 +363,14 @@ bool gp_resume_open(gp_run *run, gp_errs *errs)
     gp_resume *r = run->resume = calloc(1, sizeof *r + 2 * room(g));
     if (!r)
         return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
+    r->of = calloc((size_t)g->nbuffers + 1, sizeof *r->of), r->of_next = calloc((size_t)g->nbuffers + 1, sizeof *r->of);
     pthread_mutex_init(&r->lock, NULL), pthread_mutex_init(&r->noting, NULL);
     gp_cond_init(&r->wake);
     ((gp_graph *)g)->from = 0;
     r->run = run, r->id = identify(g), r->next = r->last + room(g);
     r->file.by = gp_filetable_writer(run->files, "'resume'", (gp_loc){ 0 }, g->resume);
     r->file.durable = GP_DURABLE_FILE, r->file.is_sole = true;
-    if (!r->file.by)
+    if (!r->file.by || !r->of || !r->of_next)
         return gp_fail(errs, GP_E_RESOURCE, g->resume_at, "out of memory");
     if (!gp_outfile_claim(&r->file, g->resume, why))
         return failed(run, errs, why);
@@ -341,11 +410,15 @@ void gp_resume_stop(gp_run *run)
     r->started = false;
 }
 
-void gp_resume_done(gp_run *run, gp_errs *errs)
+bool gp_resume_done(gp_run *run, gp_errs *errs)
 {
-    if (run->resume && unlink(run->resume->file.path) && errno != ENOENT)
+    if (!run->resume)
+        return false;
+    int bad = unlink(run->resume->file.path) && errno != ENOENT ? errno : gp_sync_folder(run->resume->file.path);
+    if (bad)
         gp_fail(errs, GP_E_WARN, run->graph->resume_at, "'%s' cannot be removed, though the run is done: %s", run->graph->resume,
-                gp_strerror(errno));
+                gp_strerror(bad));
+    return !bad;
 }
 
 void gp_resume_free(gp_run *run)
@@ -356,6 +429,6 @@ void gp_resume_free(gp_run *run)
     gp_resume_stop(run);
     pthread_mutex_destroy(&r->lock), pthread_mutex_destroy(&r->noting);
     pthread_cond_destroy(&r->wake);
-    free(r->saved);
+    free(r->saved), free(r->of), free(r->of_next);
     free(r);
 }

@@ -355,6 +355,12 @@ static bool keep_paused(gp_run *run, gp_errs *errs)
     return true;
 }
 
+static void save_states(gp_run *run, int level, gp_errs *errs)
+{
+    if (run->ready && !errs->failed && level < 2 && gp_states_are_saved(run))
+        gp_states_save(run, level, errs);
+}
+
 /* `from`: the run goes on with what one of that has come to; NULL: it begins. *level: what was asked for by
  * gp_cancel when it was over. */
 static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, int *level, gp_errs *errs)
@@ -425,10 +431,9 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     *level = atomic_load(&p->cancel);
     if (keep_paused(run, errs))
         return GP_PAUSED;
-    if (run->ready && !errs->failed && *level < 2 && gp_states_are_saved(run))
-        gp_states_save(run, *level, errs);
+    if (run->resume && *level)         /* sinks say what they have until they are closed */
+        save_states(run, *level, errs);
     gp_stages_close(run);
-    gp_states_drop(run);
     if (!run->goes_on)                 /* else they are those of the paused run still */
         gp_files_kept(p, o, errs);
     if (!errs->failed && !atomic_load(&run->level))
@@ -437,8 +442,11 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         check_dropped(run, errs);
     if (run->ready && !errs->failed)
         gp_latency_check(run, errs);
-    if (!errs->failed && !*level)
-        gp_resume_done(run, errs);
+    if (!run->resume || !*level)
+        save_states(run, *level, errs);
+    if (!errs->failed && !*level && gp_resume_done(run, errs))
+        gp_states_name(run, errs);
+    gp_states_drop(run);
     return errs->failed ? GP_ERROR
         : *level >= 2                ? GP_NOT_DRAINED
         : *level == 1                ? GP_DRAINED

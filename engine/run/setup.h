@@ -42,14 +42,17 @@ bool gp_prologue_run(gp_run *run, gp_errs *errs);
 bool gp_resume_open(gp_run *run, gp_errs *errs);
 const gp_saved *gp_resume_saved(const gp_run *run, int stage);
 void gp_resume_start(gp_run *run);
-/* Notes that all states are saved behind so many frames. False: it has not, as some sink has fewer yet, or after an error of
- * the run. */
+/* States: what is saved of one; is it what the note says? states: notes that all are saved behind so many frames. False: it
+ * has not, as some sink has fewer yet, or after an error of the run. */
+void gp_resume_state(const gp_run *run, const gp_buffer *state, const void *data);
+bool gp_resume_is_state(const gp_run *run, const gp_buffer *state, const void *data);
 bool gp_resume_states(gp_run *run, uint64_t frames);
 void gp_resume_stop(gp_run *run);
-void gp_resume_done(gp_run *run, gp_errs *errs);
+bool gp_resume_done(gp_run *run, gp_errs *errs);
 /* state_file.c: before a run takes memory, which states begin in, the files that they are saved to are opened, but those
  * that the run has that it goes on from; once it has ended well, they are written. count_streams, make, free: what it takes
- * to write them before that, which a thread does between start and stop. save: of a run that was drained, or is done. */
+ * to write them before that, which a thread does between start and stop. save: of a run that was drained, or is done; with
+ * `resume` name is the last step then. */
 static inline bool gp_states_are_saved(const gp_run *run)
 {
     return !run->options.no_sinks && !run->options.no_saves;
@@ -57,6 +60,7 @@ static inline bool gp_states_are_saved(const gp_run *run)
 bool gp_states_hold(gp_run *run, gp_errs *errs);
 void gp_states_drop(gp_run *run);
 bool gp_states_save(gp_run *run, bool drained, gp_errs *errs);
+bool gp_states_name(const gp_run *run, gp_errs *errs);
 void gp_states_count_streams(const gp_run *run, gp_device_use *use);
 bool gp_states_make(gp_run *run, gp_errs *errs);
 void gp_states_start(gp_run *run);

@@ -80,8 +80,8 @@ static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
     if (!gp_outfile_open(&f->held, b->save, why))
         return failed(b, b->save, why, errs);
     return !b->missing || stat(b->missing, &st)
-        || gp_fail(errs, GP_E_RUN, b->at, "'init' of the state '%s': '%s' is there by now, which was missing when the pipeline "
-                   "was checked: run it once more", b->name, b->missing);
+        || gp_fail(errs, GP_E_RUN, b->at, "'init' of the state '%s': '%s' has come since the pipeline was checked, when it was "
+                   "missing: run it again", b->name, b->missing);
 }
 
 bool gp_states_hold(gp_run *run, gp_errs *errs)
@@ -102,13 +102,19 @@ void gp_states_drop(gp_run *run)
     }
 }
 
-/* Where it is, if a link is followed. */
-static const char *file_of(const gp_run *run, const gp_buffer *b)
+/* NULL: the run saves nothing, or goes on from one of another pipeline, which held it. */
+static const gp_outfile *held(const gp_run *run, const gp_buffer *b)
 {
     const gp_state_file *f = run->saves;
     while (f && f->of != b)
         f = f->next;
-    return f ? f->held.path : b->save;
+    return f ? &f->held : NULL;
+}
+
+/* Where it is, if a link is followed. */
+static const char *file_of(const gp_run *run, const gp_buffer *b)
+{
+    return held(run, b) ? held(run, b)->path : b->save;
 }
 
 static const char *next_of(const gp_run *run, const gp_buffer *b, char path[PATH_MAX])
@@ -116,16 +122,21 @@ static const char *next_of(const gp_run *run, const gp_buffer *b, char path[PATH
     return snprintf(path, PATH_MAX, "%s.next", file_of(run, b)) < PATH_MAX ? path : "";
 }
 
-/* Replaces the file, or with `resume` FILE.next: `data` is the state behind so many frames, which the header says, too. */
+/* Replaces the file, or with `resume` FILE.next, in the folder that was looked through when it was held: `data` is the state behind so many frames, which the header says, too. */
 static bool write_file(const gp_run *run, const gp_buffer *b, uint64_t frames, void *data, gp_errs *errs)
 {
     char head[GP_NPY_HEADER_MAX], after[60], why[GP_WHY], next[PATH_MAX];
     const char *path = run->resume ? next_of(run, b, next) : b->save;
-    gp_outfile f = { .durable = GP_DURABLE_FILE };
+    const gp_outfile *h = held(run, b);
+    gp_outfile f = { .durable = GP_DURABLE_FILE, .placed = h && h->placed };
+    if (h)
+        strcpy(f.path, h->path);
     snprintf(after, sizeof after, "after %llu frames", (unsigned long long)frames);
     struct iovec all[] = { { head, gp_npy_header_with(&b->type, after, head, sizeof head) }, { data, gp_bytes(&b->type) } };
     bool ok = gp_outfile_open(&f, path, why) && gp_write_all(f.fd, all, 2, why) && gp_outfile_commit(&f, why);
     gp_outfile_drop(&f);
+    if (run->resume)
+        gp_resume_state(run, b, data);
     return ok || failed(b, path, why, errs);
 }
 
@@ -136,18 +147,12 @@ static bool take_next(const gp_run *run, const gp_buffer *b, gp_errs *errs)
     return !bad || failed(b, b->save, gp_strerror(bad), errs);
 }
 
-/* Behind how many frames is the state in this file? UINT64_MAX: it does not say that. */
-static uint64_t frames_in(const char *path)
+/* Is what this file has the state that was noted? */
+static bool is_noted(const gp_run *run, const gp_buffer *b, const char *path, void *data)
 {
-    char head[GP_NPY_HEADER_MAX + 1];
-    FILE *f = fopen(path, "re");
-    size_t n = f ? fread(head, 1, GP_NPY_HEADER_MAX, f) : 0;
-    if (f)
-        fclose(f);
-    head[n] = 0;
-    unsigned long long frames;
-    const char *says = n > 10 ? strstr(head + 10, "# after ") : NULL;
-    return says && sscanf(says, "# after %llu frames", &frames) == 1 ? frames : UINT64_MAX;
+    gp_errs ignored = { .n = 0 };
+    const gp_buffer in_file = { .name = b->name, .path = path, .type = b->type, .file = b->type.dtype, .at = b->save_at };
+    return gp_const_load(&in_file, data, &ignored) && gp_resume_is_state(run, b, data);
 }
 
 /* The run goes on where all states were saved. */
@@ -155,20 +160,19 @@ static bool load(gp_run *run, const gp_ringrt *r, gp_errs *errs)
 {
     const gp_buffer *b = r->buffer;
     char next[PATH_MAX];
-    uint64_t from = run->graph->from;
-    if (frames_in(next_of(run, b, next)) == from && !take_next(run, b, errs))
-        return false;
-    if (frames_in(b->save) != from)
-        return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' is not what it was behind %llu frames, where the "
-                       "run goes on: to begin from the first frame, remove '%s'", b->name, b->save, (unsigned long long)from,
-                       run->graph->resume);
     gp_dev *dev = run->dev[run->plan->unified ? 0 : r->ring->place.index];
     size_t bytes = gp_bytes(&b->type);
     void *data = dev->backend->alloc(dev, GP_MEMORY_PINNED, bytes, errs);
-    gp_buffer in_file = { .name = b->name, .path = b->save, .type = b->type, .file = b->type.dtype, .at = b->save_at };
-    bool ok = data && gp_const_load(&in_file, data, errs) && gp_memory_copy(dev, gp_slot(r, 0), data, bytes, errs);
-    if (data)
-        dev->backend->free(dev, GP_MEMORY_PINNED, data, bytes);
+    if (!data)
+        return false;
+    bool ok = is_noted(run, b, next_of(run, b, next), data)
+            ? take_next(run, b, errs)
+            : is_noted(run, b, b->save, data)
+              || gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' is not the state after %llu frames, at which "
+                         "the run goes on, as '%s' says: to begin from the first frame, remove '%s'", b->name, b->save,
+                         (unsigned long long)run->graph->from, run->graph->resume, run->graph->resume);
+    ok = ok && gp_memory_copy(dev, gp_slot(r, 0), data, bytes, errs);
+    dev->backend->free(dev, GP_MEMORY_PINNED, data, bytes);
     return ok;
 }
 
@@ -184,26 +188,45 @@ static gp_actorrt *actor_of(const gp_run *run, const gp_ringrt *r, int *order)
     return p;
 }
 
+/* The room that there is for a copy while the run goes on, to which nothing is written any more; NULL: there is none. */
+static void *room_of(const gp_run *run, const gp_ringrt *r, gp_errs *errs)
+{
+    const struct gp_saver *v = run->saver;
+    for (int i = 0; v && i < v->n; i++)
+        if (v->of[i].ring == r)
+            return v->of[i].dev->backend->wait(v->of[i].dev, v->of[i].stream, GP_SYNC_BLOCK, errs) == 1 ? v->of[i].copy : NULL;
+    return NULL;
+}
+
 static bool save(gp_run *run, const gp_ringrt *r, uint64_t *frames, gp_errs *errs)
 {
     const gp_buffer *b = r->buffer;
     size_t bytes = gp_bytes(&b->type);
     int order;
     const gp_actorrt *p = actor_of(run, r, &order);
-    char *data = malloc(bytes);
+    char *room = room_of(run, r, errs), *data = room || errs->failed ? room : malloc(bytes);
     if (!data)
-        return gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
+        return !errs->failed && gp_fail(errs, GP_E_RESOURCE, b->save_at, "out of memory to save the state '%s'", b->name);
     pthread_mutex_lock(&run->pipeline->taps.lock);
     bool ok = gp_taps_fetch(run, r, 0, data, bytes, errs);
     pthread_mutex_unlock(&run->pipeline->taps.lock);
     *frames = gp_actor_number(p, atomic_load(&p->seg->reaped));
     ok = ok && write_file(run, b, *frames, data, errs);
-    free(data);
+    if (!room)
+        free(data);
+    return ok;
+}
+
+bool gp_states_name(const gp_run *run, gp_errs *errs)
+{
+    bool ok = true;
+    for (int i = 0; i < run->graph->nbuffers && gp_states_are_saved(run); i++)
+        ok &= !run->graph->buffer[i].save || take_next(run, &run->graph->buffer[i], errs);
     return ok;
 }
 
 /* With `resume` a run that was drained goes on with what was saved before, unless all sinks have all that the states have
- * had. */
+ * had. One that is done names the states when there is nothing to go on any more. */
 bool gp_states_save(gp_run *run, bool drained, gp_errs *errs)
 {
     bool ok = true, same = true;
@@ -214,10 +237,8 @@ bool gp_states_save(gp_run *run, bool drained, gp_errs *errs)
             same &= frames == UINT64_MAX || frames == is;
             frames = is;
         }
-    bool named = ok && run->resume && frames != UINT64_MAX && ((same && gp_resume_states(run, frames)) || !drained);
-    for (int i = 0; named && i < run->graph->nbuffers; i++)
-        ok &= !run->graph->buffer[i].save || take_next(run, &run->graph->buffer[i], errs);
-    return ok;
+    bool named = ok && same && run->resume && drained && frames != UINT64_MAX && gp_resume_states(run, frames);
+    return named ? gp_states_name(run, errs) : ok;
 }
 
 /* ---- while the run goes on -------------------------------------------- */

@@ -1,5 +1,7 @@
 /* state_cases.c - states: what kernels and expressions that change and read one make of it, as C computes it, with any
  * settings; what it begins with; frames with fewer rows, and holes. tests/model.py has random graphs with them. */
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "base/npy.h"
 #include "base/outfile.h"
@@ -130,6 +132,36 @@ TEST_THIN(saves_while_it_goes_on, 4 * KNOBS, 1)
     unsigned long long frames = saved_behind(dir, NULL, sizeof(float) * ROWS * WIDE);
     ck_assert_msg(frames >= n && frames <= FRAMES && (frames % n == 0 || frames == FRAMES), "%s: %llu", knobs, frames);
     saved_behind(dir, take_turns((int)frames, NULL, NULL), sizeof(float) * ROWS * WIDE);
+}
+
+/* What another process has left in the folder is looked for when a run begins, and not at each save. */
+TEST(looks_through_its_folder_once)
+{
+    const char *dir = pipe_dir();
+    char why[GP_WHY];
+    mkdir(format("%s/from", dir), 0777);
+    pid_t pid = fork();
+    if (!pid) {
+        gp_outfile f = { .durable = GP_DURABLE_NONE };
+        bool is = gp_outfile_open(&f, format("%s/from/s.npy", dir), why);
+        rename(f.tmp, format("%s/from/left", dir));
+        char *name = strrchr(f.tmp, '/') + 1;
+        pipe_text(dir, "move.lua", format("function process(f, x)\n  if f.index == 9 then\n"
+                  "    assert(os.rename('%s/from/left', '%s/%s'))\n  end\nend\n", dir, dir, name));
+        pipe_text(dir, "name", name);
+        _exit(!is);
+    }
+    int status;
+    ck_assert(waitpid(pid, &status, 0) == pid && !status);
+    pipe_result r = cases_run(dir, "buffers: {x: {dtype: f32, shape: [3]}, s: {state: true, like: x, save: s.npy, save_every: 2}}\nstages:\n"
+                             "  - {use: generate, frames: 40, out: x}\n  - {use: expr, in: [x, s], out: s, expr: x + s}\n"
+                             "  - {use: expr, in: [x, s], out: y, expr: s - x}\n  - {use: lua, script: move.lua, in: y, out: []}\n", 0);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
+    size_t n;
+    char *name = pipe_read(dir, "name", &n);
+    ck_assert_msg(!access(format("%s/%s", dir, name), F_OK), "%s is gone", name);
+    free(name);
+    pipe_dir_remove(dir);
 }
 
 /* The last frame before a save is a hole. */
