@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """video.py GPIPE - video that ffmpeg writes is read by gpipe, and what gpipe writes by ffmpeg, as .y4m files, by pipes and as
 mp4; files of other containers and codecs; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
-import glob, json, os, random, shutil, struct, subprocess, sys, tempfile
+import glob, json, os, random, shutil, signal, struct, subprocess, sys, tempfile
 from kit import bytes_of, check, gpipe, quick, ran, runs, total
 
 if not shutil.which("ffmpeg"):
@@ -406,6 +406,34 @@ def starts():
             check(f"{name} without a picture{options}", status == 0 and data == want, (text, len(data) // size))
 
 
+def interrupted():
+    """A run ends at once where it passes over frames, and does not read the file to its end first."""
+    if not clip("long.avi", "mjpeg", "yuvj420p", "-q:v 2", "640x480", n=60):
+        return
+    ok = ffmpeg("-stream_loop", "11", "-i", "long.avi", "-c", "copy", "long.mov")
+    size = os.path.getsize("long.mov")
+    with open("long.yaml", "w") as f:
+        f.write("stages:\n  - {use: read, path: long.mov, start: 719, out: x}\n  - {use: discard, in: x}\n")
+    for _ in range(20):                # until one is met on its way
+        p = subprocess.Popen([gpipe, "run", "-q", "long.yaml"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def has_read():
+            with open(f"/proc/{p.pid}/io") as f:
+                return int(f.readline().split()[1])
+        while has_read() < size // 8 and not os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            pass
+        p.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, p.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+        then = has_read()
+        p.send_signal(signal.SIGINT)
+        p.send_signal(signal.SIGCONT)
+        os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)
+        at_end, _ = has_read(), p.wait()
+        if then < size // 2:
+            break
+    check("an interrupted run reads no further", ok and then < size // 2 and at_end < then + size // 4, (then, at_end, size))
+
+
 def told(text):
     """What a run says of its files, in any order: workers say it when they come to it."""
     return sorted(line for line in text.splitlines() if ": warning: " in line or ": error: " in line)
@@ -509,7 +537,7 @@ def files():
     if NO_LIBRARY in gpipe_says("check", "any.yaml")[1]:
         print("video: SKIPPED: files, as gpipe was " + NO_LIBRARY)
         return False
-    for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, starts, damaged, same_each_time, cut_off,
+    for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, starts, interrupted, damaged, same_each_time, cut_off,
                  others_messages, refused):
         test()
     return True
