@@ -3,9 +3,9 @@
  * They are opened by the first pipeline that has a video. A build knows the structures of one major version alone, which
  * is part of the library's name. Packets are read and decoded in order, by one worker at a time, while the decoder has
  * threads of its own; each worker then makes its frame of a picture that is its own. How many pictures there are shows
- * at the end. Frames that are left out are decoded, too: a packet may give no picture where it is damaged, so that none has a
- * number before those in front of it were decoded. What several threads make of damage differs from run to run: at its
- * first sign one thread decodes the file again from its beginning, and what that makes is handed out. */
+ * at the end. Frames that are left out are decoded, too: a packet may give no picture where it is damaged, so that none
+ * has a number before those in front of it were decoded. What several threads make of damage differs from run to run: at
+ * its first sign one thread decodes the file again from its beginning, and what that makes is handed out. */
 #include "rows_file.h"
 
 #ifdef GP_VIDEO
@@ -452,8 +452,6 @@ static gp_status decode(video *v, AVFrame *to, gp_call *c, char err[GP_WHY])
     enum { MOST_ERRORS = 1000 };       /* of a decoder that gets nothing more */
     char text[AV_ERROR_MAX_STRING_SIZE];
     int got, errors = 0;
-    if (gp_stopping(c))
-        return GP_STOPPED;
     while ((got = gp_av.avcodec_receive_frame(v->codec, to)) < 0) {
         if (gp_stopping(c))
             return GP_STOPPED;
@@ -563,8 +561,8 @@ static void video_leave(void *mine)
 static bool is_missing(char err[GP_WHY])
 {
     return gp_why(err, "is a video, and this gpipe was built without libavformat: install libavformat-dev (Debian, Ubuntu), "
-                  "version 59 or later, and build it again, or let a program decode it, as in 'command: [ffmpeg, -i, FILE, -f, yuv4mpegpipe, "
-                  "\"-\"]' with 'format: y4m'");
+                  "version 59 or later, and build it again, or let a program decode it, as in 'command: [ffmpeg, -i, "
+                  "FILE, -f, yuv4mpegpipe, \"-\"]' with 'format: y4m'");
 }
 
 static bool video_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
