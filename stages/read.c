@@ -209,8 +209,7 @@ static const gp_opt options[] = {
     { GP_INT(gp_read_opts, start), .min = 0, .max = 1e15, .unit = "frames",
       .help = "files: how many to leave out at the beginning" },
     { GP_INT(gp_read_opts, every), .def = "1", .min = 1, .max = 1e9, .unit = "frames",
-      .help = "files: one of so many, the first of them; the others are not read, or as few of a video as its key frames "
-              "allow" },
+      .help = "files: one of so many, the first of them; the others are not read, but those of a video are decoded" },
     { GP_INT(gp_read_opts, shuffle), .def = "-1", .min = -1, .max = 1e15,
       .help = "a seed: the files, or the frames of a single one, come in an order that it decides, another in each pass of "
               "'loop'; sources of as many shuffle alike. -1: as they are" },

@@ -342,7 +342,8 @@ static bool names(const char *text, const char *frame)
     return text;
 }
 
-/* What a stage says of a failure is of a frame, whose number few stages name; but not what the machine lacks. */
+/* What a stage says of a failure is of a frame, whose number few stages name; but not what the machine lacks,
+ * nor what is wrong in the pipeline. */
 static void tell_frame(gp_threadrt *t, uint64_t frame)
 {
     char what[32];
@@ -350,7 +351,7 @@ static void tell_frame(gp_threadrt *t, uint64_t frame)
     for (int i = 0; i < t->errs.n; i++) {
         gp_err *e = &t->errs.e[i];
         size_t n = strlen(e->msg);
-        if (e->code == GP_E_WARN || e->code == GP_E_NOTE || e->code == GP_E_RESOURCE)
+        if (e->code == GP_E_WARN || e->code == GP_E_NOTE || e->code == GP_E_RESOURCE || e->code == GP_E_SPEC)
             continue;
         if (!names(e->msg, what) && n + sizeof ", in " + strlen(what) <= sizeof e->msg)
             snprintf(e->msg + n, sizeof e->msg - n, ", in %s", what);

@@ -18,7 +18,7 @@
     X(avformat_free_context) X(av_find_best_stream) X(av_read_frame) X(avio_alloc_context) X(avio_context_free) \
     X(avformat_index_get_entries_count) X(avformat_index_get_entry) GP_AV_OLD(X) \
     X(avcodec_find_decoder) X(avcodec_get_name) X(avcodec_alloc_context3) X(avcodec_parameters_to_context) \
-    X(avcodec_open2) X(avcodec_flush_buffers) X(avcodec_send_packet) X(avcodec_receive_frame) X(avcodec_free_context) \
+    X(avcodec_open2) X(avcodec_send_packet) X(avcodec_receive_frame) X(avcodec_free_context) \
     X(av_packet_alloc) X(av_packet_free) X(av_packet_unref) \
     X(av_frame_alloc) X(av_frame_free) X(av_frame_unref) X(av_pix_fmt_desc_get) X(av_malloc) X(av_freep) \
     X(avcodec_default_get_buffer2) X(av_dict_set_int) X(av_dict_free) X(av_strerror) X(av_log_set_callback) X(av_log_default_callback)

@@ -3,9 +3,9 @@
  * They are opened by the first pipeline that has a video. A build knows the structures of one major version alone, which
  * is part of the library's name. Packets are read and decoded in order, by one worker at a time, while the decoder has
  * threads of its own; each worker then makes its frame of a picture that is its own. How many pictures there are shows
- * at the end. Where frames are left out, so are packets, up to a key frame; pictures then have numbers by the times of
- * packets, and where these do not fit, all is decoded after all. What several threads make of damage differs from run to run: at its first sign one thread decodes the
- * file again from its beginning, and what that makes is handed out. */
+ * at the end. Frames that are left out are decoded, too: a packet may give no picture where it is damaged, so that none
+ * has a number before those in front of it were decoded. What several threads make of damage differs from run to run: at
+ * its first sign one thread decodes the file again from its beginning, and what that makes is handed out. */
 #include "rows_file.h"
 
 #ifdef GP_VIDEO
@@ -317,14 +317,6 @@ typedef struct video {
     int64_t fed, bad;          /* ... and which picture is: by its time, as that of the packet before */
     bool over, cut;            /* no picture comes any more; no packet, though there should be */
     int64_t next;              /* the number of the decoder's next picture */
-    bool seeks;                /* each packet is a picture, and key frames need no other */
-    AVPacket **ahead;          /* packets that were read and that the decoder has not got */
-    int n, room;
-    int64_t read, first;       /* how many were read; the time of the first */
-    bool counts;               /* `next` is counted of packets, as some were left out: */
-    int64_t *time;             /* the times of those fed since whose pictures did not come, */
-    int times, times_room;
-    int64_t before;            /* ... and the number of pictures in front of them */
     char fault[GP_WHY];        /* what was wrong before it; or "" */
 } video;
 
@@ -367,25 +359,14 @@ static bool open_decoder(video *v, char err[GP_WHY])
     return bad >= 0 || gp_why(err, "cannot be decoded: the decoder of %s says '%s'", v->in.codec->name, said(bad, text));
 }
 
-/* The first n packets that were read are not wanted. */
-static void drop(video *v, int n)
-{
-    for (int i = 0; i < n; i++)
-        gp_av.av_packet_free(&v->ahead[i]);
-    v->n -= n;
-    if (n)
-        memmove(v->ahead, v->ahead + n, sizeof *v->ahead * (size_t)v->n);
-}
-
-/* Goes back to the first packet, and decodes all; where something is damaged, by one thread. */
+/* Goes back to the first packet; where something is damaged, one thread decodes. */
 static bool begin_again(video *v, char err[GP_WHY])
 {
     gp_av.avcodec_free_context(&v->codec);
     close_input(&v->in);
-    drop(v, v->n);
     v->careful |= v->doubt;
-    v->in.from.at = v->next = v->read = 0;
-    v->seeks = v->counts = v->cut = v->doubt = false, *v->fault = 0;
+    v->in.from.at = v->next = 0;
+    v->cut = v->doubt = false, *v->fault = 0;
     return open_input(&v->in, &v->how, err) && open_decoder(v, err);
 }
 
@@ -397,22 +378,7 @@ static void video_close(gp_rows *rows)
     if (v->packet)
         gp_av.av_packet_free(&v->packet);
     close_input(&v->in);
-    drop(v, v->n);
-    free(v->ahead), free(v->time);
     free(v);
-}
-
-/* May packets be left out in front of a key frame? What it takes is looked at in their times, too. */
-static bool may_seek(const video *v)
-{
-    static const enum AVCodecID known[] = { AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_AV1, AV_CODEC_ID_VP9,
-                                            AV_CODEC_ID_FFV1, AV_CODEC_ID_MJPEG, AV_CODEC_ID_PRORES };
-    const char *name = v->in.format->iformat->name;
-    bool ok = false;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        ok |= v->in.codec->id == known[i];
-    return ok && !v->careful && (!strncmp(name, "mov", 3) || !strncmp(name, "matroska", 8))
-        && v->in.stream->codecpar->field_order <= AV_FIELD_PROGRESSIVE;
 }
 
 static gp_rows *video_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
@@ -425,7 +391,6 @@ static gp_rows *video_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
     v->rows.in_order = true, v->how = *how;
     if (open_input(&v->in, how, err) && look_at(&v->in, how, &v->is, &v->rows.whole, v->rows.fault, err)
         && open_decoder(v, err)) {
-        v->seeks = may_seek(v);
         v->rows.whole.dim[0] = -1;     /* until the end shows */
         return &v->rows;
     }
@@ -459,91 +424,18 @@ static int read_packet(video *v, AVPacket *to)
     while ((bad = gp_av.av_read_frame(v->in.format, to)) >= 0 && to->stream_index != v->in.stream->index)
         gp_av.av_packet_unref(to);
     ours = false;
-    if (bad < 0) {
+    if (bad < 0)
         v->cut |= bad != AVERROR(ENOMEM) && (bad != AVERROR_EOF || v->in.from.error);
-        return bad;
-    }
-    if (!v->read++)
-        v->first = to->pts, v->seeks &= to->flags & AV_PKT_FLAG_KEY;
-    v->seeks &= to->pts != AV_NOPTS_VALUE && to->pts >= v->first && !(to->flags & (AV_PKT_FLAG_DISCARD | AV_PKT_FLAG_CORRUPT));
     return bad;
-}
-
-/* Has an array of n room for one more? */
-static bool grow(void **array, int n, int *room, size_t size)
-{
-    const int most = n < *room ? *room : *room * 2 + 64;
-    void *more = most > *room ? realloc(*array, (size_t)most * size) : *array;
-    if (more)
-        *array = more, *room = most;
-    return more;
-}
-
-/* Reads on to frame n, and leaves out what stands in front of the last key frame that is not behind it. Frames are counted
- * as they are shown: in front of a key frame come those of packets behind it that have an earlier time (`early`). *over: there
- * is no frame n. False: there is no memory. */
-static bool skip(video *v, int64_t n, bool *over)
-{
-    enum { MOST_EARLY = 32 };
-    int key = -1, early = 0;
-    bool left_out = false;
-    while (v->seeks && (v->read <= n || (key >= 0 && v->read <= n + MOST_EARLY))) {
-        void *array = v->ahead;
-        AVPacket *p = grow(&array, v->n, &v->room, sizeof *v->ahead) ? gp_av.av_packet_alloc() : NULL;
-        v->ahead = array;
-        int bad = p ? read_packet(v, p) : AVERROR(ENOMEM);
-        if (bad < 0) {
-            gp_av.av_packet_free(&p);
-            *over = v->read <= n;
-            if (bad == AVERROR(ENOMEM))
-                return false;
-            break;
-        }
-        v->ahead[v->n++] = p;
-        if (key >= 0 && p->pts > v->ahead[key]->pts) {
-            int64_t number = v->read - v->n + key;
-            if (number + early <= n)
-                drop(v, key), v->before = number, v->counts = left_out = true, v->times = 0;
-            key = -1;
-        }
-        early += key >= 0;
-        if (p->flags & AV_PKT_FLAG_KEY)
-            key = v->n - 1, early = 0;
-    }
-    if (left_out)
-        gp_av.avcodec_flush_buffers(v->codec);
-    return true;
-}
-
-/* The number of a picture, by the times of packets. */
-static int64_t number_of(video *v, const AVFrame *f)
-{
-    int left = 0;
-    for (int i = 0; i < v->times; i++)
-        if (v->time[i] >= f->pts)
-            v->time[left++] = v->time[i];
-    v->before += v->times - left, v->times = left;
-    return f->pts == AV_NOPTS_VALUE ? INT64_MAX : v->before;
 }
 
 /* Gives the decoder its next packet, or tells it that there is none. False: there is no memory. */
 static bool feed(video *v)
 {
     char text[AV_ERROR_MAX_STRING_SIZE];
-    int bad = 0;
-    if (v->n) {
-        gp_av.av_packet_free(&v->packet);
-        v->packet = v->ahead[0], v->ahead[0] = NULL;
-        drop(v, 1);
-    } else {
-        bad = read_packet(v, v->packet);
-    }
-    void *array = v->time;
-    if (bad == AVERROR(ENOMEM) || !grow(&array, v->times, &v->times_room, sizeof *v->time))
+    int bad = read_packet(v, v->packet);
+    if (bad == AVERROR(ENOMEM))
         return false;
-    v->time = array;
-    if (bad >= 0 && v->counts)
-        v->time[v->times++] = v->packet->pts;
     if (bad >= 0 && v->packet->flags & AV_PKT_FLAG_CORRUPT)
         note(v, "a packet that is cut off or damaged", said(AVERROR_INVALIDDATA, text));
     v->fed = bad < 0 ? AV_NOPTS_VALUE : v->packet->pts;
@@ -554,13 +446,15 @@ static bool feed(video *v)
     return bad != AVERROR(ENOMEM);
 }
 
-/* The decoder's next picture. GP_END: there is none. */
-static gp_status decode(video *v, AVFrame *to, char err[GP_WHY])
+/* The decoder's next picture. GP_END: there is none. Not each packet gives one. */
+static gp_status decode(video *v, AVFrame *to, gp_call *c, char err[GP_WHY])
 {
     enum { MOST_ERRORS = 1000 };       /* of a decoder that gets nothing more */
     char text[AV_ERROR_MAX_STRING_SIZE];
     int got, errors = 0;
     while ((got = gp_av.avcodec_receive_frame(v->codec, to)) < 0) {
+        if (gp_stopping(c))
+            return GP_STOPPED;
         if (got == AVERROR_EOF || errors > MOST_ERRORS)
             return GP_END;
         if (got != AVERROR(EAGAIN))
@@ -615,21 +509,12 @@ static gp_status video_take(gp_rows *rows, void **mine, int64_t row, gp_call *c,
     if (!o->picture && !(o->picture = gp_av.av_frame_alloc()))
         return gp_why(err, GP_WHY_MEMORY), GP_FAILED;
     gp_status s = v->over ? GP_END : GP_OK;
-    bool over = false;
-    if (s == GP_OK && row > v->next && !skip(v, row, &over))
-        s = GP_FAILED, gp_why(err, "cannot be decoded: " GP_WHY_MEMORY);
-    if (over && v->seeks)
-        s = GP_END, v->next = v->read;
     while (s == GP_OK && v->next <= row) {
-        s = gp_stopping(c) ? GP_STOPPED : decode(v, o->picture, err);
-        if (s == GP_OK && v->counts && !v->doubt)
-            v->next = number_of(v, o->picture);
-        if ((v->doubt && !v->careful) || (v->counts && (!v->seeks || v->next > row || s == GP_END)))
+        s = decode(v, o->picture, c, err);
+        if (v->doubt && !v->careful)
             s = begin_again(v, err) ? GP_OK : GP_FAILED;
         else if (s == GP_OK && v->next++ < row)
             *v->fault = 0;             /* it is left out */
-        else if (s == GP_OK)
-            v->counts = false;
     }
     v->over |= s == GP_FAILED;
     if (s != GP_OK)
@@ -676,8 +561,8 @@ static void video_leave(void *mine)
 static bool is_missing(char err[GP_WHY])
 {
     return gp_why(err, "is a video, and this gpipe was built without libavformat: install libavformat-dev (Debian, Ubuntu), "
-                  "version 59 or later, and build it again, or let a program decode it, as in 'command: [ffmpeg, -i, FILE, -f, yuv4mpegpipe, "
-                  "\"-\"]' with 'format: y4m'");
+                  "version 59 or later, and build it again, or let a program decode it, as in 'command: [ffmpeg, -i, "
+                  "FILE, -f, yuv4mpegpipe, \"-\"]' with 'format: y4m'");
 }
 
 static bool video_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])

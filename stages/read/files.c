@@ -397,7 +397,7 @@ static gp_status end_all(gp_reader *r, gp_call *c, struct place *p)
     if (!o->start || r->next > (uint64_t)o->start)
         return GP_END;
     *p = (struct place){ .file = -1 };
-    gp_fail(c->errs, GP_E_RUN, o->start_at, "'start' is %lld, and there %s %llu frame%s in '%s'", (long long)o->start,
+    gp_fail(c->errs, GP_E_SPEC, o->start_at, "'start' is %lld, and there %s %llu frame%s in '%s'", (long long)o->start,
             r->next == 1 ? "is" : "are", (unsigned long long)r->next, gp_plural((int64_t)r->next), o->path);
     r->worker[c->worker].none = true, r->over = 0;
     return GP_FAILED;
