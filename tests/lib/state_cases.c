@@ -357,7 +357,7 @@ TEST(held_before_read)
         gp_outfile_drop(&other);
         errs = (gp_errs){ .n = 0 };
         ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
-        ck_assert_msg(strstr(pipe_said(&errs), there ? "changed since it was checked" : "is there by now, which was missing"), "%s",
+        ck_assert_msg(strstr(pipe_said(&errs), there ? "changed since it was checked" : "has come since the pipeline was checked"), "%s",
                       pipe_said(&errs));
         gp_pipeline_destroy(p);
     }
