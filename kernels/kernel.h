@@ -122,7 +122,7 @@ static __device__ __forceinline__ void gp_from_halves(float to[2], unsigned pair
 
 static __device__ __forceinline__ unsigned gp_to_halves(float a, float b)
 {
-#ifdef GP_CPU
+#if defined GP_CPU || __CUDA_ARCH__ < 800
     return gp_to_half(a).bits | (unsigned)gp_to_half(b).bits << 16;
 #else
     unsigned pair;
