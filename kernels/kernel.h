@@ -16,10 +16,10 @@
     T *name = (T *)gp_shared
 #endif
 
-/* GP_EARLY(name), in a line of its own: the kernel may be launched while the one that it comes behind still runs ("programmatic
- * dependent launch", which GPUs have since compute capability 9.0). Before gp_grid_wait() it may read nothing but constants
- * (no states), and change nothing; behind it, all is there that kernels before have made. Every thread calls it. gp_grid_next(): from now
- * on the kernel behind may be launched, if it is such a one, and wait. */
+/* GP_EARLY(name), in a line of its own: the kernel may be launched while the one that it comes behind still runs
+ * ("programmatic dependent launch", which GPUs have since compute capability 9.0). Before gp_grid_wait() it may read nothing
+ * but constants (no states), and change nothing; behind it, all is there that kernels before have made. Every thread calls
+ * it. gp_grid_next(): from now on the kernel behind may be launched, if it is such a one, and wait. */
 #define GP_EARLY(name)
 
 static __device__ __forceinline__ void gp_grid_wait()
@@ -110,7 +110,7 @@ static __device__ __forceinline__ float gp_from_half(gp_half h)
 #endif
 }
 
-/* Two of them side by side, faster: which NaN becomes of one is the device's. */
+/* Two of them side by side, which takes fewer instructions: NaNs may differ in their bits from device to device. */
 static __device__ __forceinline__ void gp_from_halves(float to[2], unsigned pair)
 {
 #ifdef GP_CPU

@@ -122,7 +122,8 @@ static const char *next_of(const gp_run *run, const gp_buffer *b, char path[PATH
     return snprintf(path, PATH_MAX, "%s.next", file_of(run, b)) < PATH_MAX ? path : "";
 }
 
-/* Replaces the file, or with `resume` FILE.next, in the folder that was looked through when it was held: `data` is the state behind so many frames, which the header says, too. */
+/* Replaces the file, or with `resume` FILE.next, in the folder that was looked through when it was held: `data` is the
+ * state behind so many frames, which the header says, too. */
 static bool write_file(const gp_run *run, const gp_buffer *b, uint64_t frames, void *data, gp_errs *errs)
 {
     char head[GP_NPY_HEADER_MAX], after[60], why[GP_WHY], next[PATH_MAX];
