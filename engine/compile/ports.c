@@ -192,8 +192,9 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         return;
     }
     if (!b) {
-        for (int i = 0; i < r->nbuffers; i++)
-            if (!strncmp(r->buffer[i].b.name, c->buffer, strlen(c->buffer)) && r->buffer[i].b.name[strlen(c->buffer)] == '.') {
+        const size_t len = strlen(c->buffer);
+        for (int i = 0; r->errs->n < GP_ERRS_MAX && i < r->nbuffers; i++)      /* only for what is shown */
+            if (!strncmp(r->buffer[i].b.name, c->buffer, len) && r->buffer[i].b.name[len] == '.') {
                 AT(r, c->at, "no stage makes a buffer '%s', but there is '%s': '%s.*' names all that are so", c->buffer,
                    r->buffer[i].b.name, c->buffer);
                 return;

@@ -366,7 +366,8 @@ static bool begin_again(video *v, char err[GP_WHY])
     close_input(&v->in);
     v->careful |= v->doubt;
     v->in.from.at = v->next = 0;
-    v->cut = v->doubt = false, *v->fault = 0;
+    v->doubt = false;
+    v->cut = false, *v->fault = 0;
     return open_input(&v->in, &v->how, err) && open_decoder(v, err);
 }
 
