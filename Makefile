@@ -318,7 +318,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
 NEED_SUITES := check locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 libblosc1 liblz4-1 libzstd1 libzmq5 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
-NEED_ALL    := $(NEED_QUICK) neovim zsh fish libzmq3-dev python3-zmq python3-zarr python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+NEED_ALL    := $(NEED_QUICK) valgrind neovim zsh fish libzmq3-dev python3-zmq python3-zarr python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
 	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
@@ -343,7 +343,7 @@ onnxruntime:
 # Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
 PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
 QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings stores schema lsp completion includes)
-ALL_TOO := $(addprefix check-,plugins collectives ranks_live live view ranks_report ends tune page service udp network live_set reuse python model corpora)
+ALL_TOO := $(addprefix check-,effort plugins collectives ranks_live live view ranks_report ends tune page service udp network live_set reuse python model corpora)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
 	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
 
@@ -360,6 +360,9 @@ check-all-built: all $B/tests/run $B/tests/fuzz/replay $B/tests/nccl/libnccl.so.
 	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)
 units-%: FORCE
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S $*/$(words $(PARTS))
+# How work grows with size: Valgrind counts instructions.
+check-effort: $B/tests/run FORCE
+	GPIPE=$(abspath $B/gpipe) CK_FORK=no CK_RUN_CASE=effort GPIPE_EFFORT=$B/tests/effort valgrind -q --tool=callgrind --callgrind-out-file=$B/tests/effort $B/tests/run
 check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: $B/tests/verb FORCE

@@ -258,16 +258,16 @@ static double simulate_ranks(int n, void *arg)
     cluster_case c = { .ranks = n, .nodes = n, .a = 1000 };
     gp_pipeline *p = verdict_compile_for(arg, NULL, 0, n, &errs);
     gp_costs costs = costs_of(&c, gp_pipeline_plan(p));
-    double begun = cpu_seconds();
+    effort_begin();
     gp_simulated *s = gp_simulate(&verdict_arena, gp_pipeline_plan(p), &costs, (uint64_t)n * 100, 0, &errs);
-    double took = cpu_seconds() - begun;
+    double took = effort_end();
     ck_assert_msg(s != NULL, "%s", errs.e[0].msg);
     ck_assert_msg(fabs(s->frames_per_s / (1000.0 * n) - 1) < 0.02, "%g frames/s of %d ranks", s->frames_per_s, n);
     gp_pipeline_destroy(p);
     return took;
 }
 
-TEST(many_ranks)
+TEST_EFFORT(many_ranks, 1)
 {
     effort_is_linear("ranks on machines of their own", simulate_ranks, (char *)STRIPS("8"), 100);
 }

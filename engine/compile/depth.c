@@ -341,16 +341,10 @@ static int many(const gp_scheduling *w, const gp_segment *s)
     int n = GP_DEPTH_SMALL;
     bool circles = false, can = w->g->launch != GP_LAUNCH_PERSISTENT && w->g->batch != 1 && s->regroups < 0 && !s->each_shape
             && s->uncaptured < 0 && s->place.lanes == 1 && !is_long(p, s);
-    for (int i = 0; i < p->nrings && can; i++) {
-        const gp_ring *r = &p->ring[i];
-        bool around = false;
-        for (int k = 0; k < s->nin + s->nout; k++)
-            around |= (k < s->nin ? s->in[k] : s->out[k - s->nin]) == i;
-        if (around)
-            can = r->why == GP_DEPTH_BY_SMALL || r->why == GP_DEPTH_BY_WORKERS || r->why == GP_DEPTH_BY_RATES, most = r->bytes > most ? r->bytes : most;
-        else if (r->segment >= 0 && &p->segment[r->segment] == s)
-            can = r->buffer < 0 || !w->g->buffer[r->buffer].depth_said,
-            inside += r->buffer < 0 || !w->g->buffer[r->buffer].state ? r->bytes : 0;
+    for (int k = 0; k < s->nin + s->nout && can; k++) {
+        const gp_ring *r = &p->ring[k < s->nin ? s->in[k] : s->out[k - s->nin]];
+        can = r->why == GP_DEPTH_BY_SMALL || r->why == GP_DEPTH_BY_WORKERS || r->why == GP_DEPTH_BY_RATES;
+        most = r->bytes > most ? r->bytes : most;
     }
     for (int i = 0; i < s->ntasks && can; i++) {
         const gp_task *t = &p->task[s->task[i]];
@@ -359,6 +353,14 @@ static int many(const gp_scheduling *w, const gp_segment *s)
         *(at_once ? &once : &each) += kernels_of(p, t);
         can = !st || !((st->cycle && !st->circles)         /* it waits for the host in each frame */
                        || (st->calls_library && !at_once));          /* it has something for each slot */
+        for (int k = 0; k < t->nout && can; k++) {
+            if (t->out[k] < 0)     /* nobody reads it */
+                continue;
+            const gp_ring *r = &p->ring[t->out[k]];
+            const gp_buffer *b = r->buffer < 0 ? NULL : &w->g->buffer[r->buffer];
+            can = r->segment < 0 || !b || !b->depth_said;
+            inside += r->segment < 0 || (b && b->state) ? 0 : r->bytes;
+        }
         circles |= st && st->circles;
         inside += t->scratch >= 0 ? p->extra[t->scratch].stride : 0;
     }

@@ -40,12 +40,11 @@ static bool leads_to(gp_fusing *f, int v, int w)
     f->stack[n++] = v;
     while (n) {
         int at = f->stack[--n];
-        for (int to = 0; to < g->nstages; to++)        /* that use a state behind this */
-            for (int k = 0; k < g->stage[to].nafter; k++)
-                if (g->stage[to].after[k] == at && f->seen[f->group[to]] != f->walk && f->group[to] <= f->last[w]) {
-                    f->seen[f->group[to]] = f->walk;
-                    f->stack[n++] = f->group[to];
-                }
+        for (int k = f->begin[at]; k < f->begin[at + 1]; k++) {
+            int x = f->group[f->behind[k]];
+            if (f->seen[x] != f->walk && x <= f->last[w])
+                f->seen[x] = f->walk, f->stack[n++] = x;
+        }
         for (int m = at; m >= 0; m = f->next[m])
             for (int o = 0; o < g->stage[m].nout; o++) {
                 const gp_buffer *b = gp_stage_out(g, &g->stage[m], o);
@@ -392,8 +391,25 @@ static const gp_kind *kind_that_fuses(const gp_registry *r)
     return k;
 }
 
+static void find_behind(gp_fusing *f)
+{
+    const gp_graph *g = f->g;
+    int n = g->nstages, *end = GP_NEW(f->r->arena, int, n);
+    f->begin = GP_NEW(f->r->arena, int, n + 1);
+    for (int v = 0; v < n; v++)
+        for (int k = 0; k < g->stage[v].nafter; k++)
+            f->begin[g->stage[v].after[k] + 1]++;
+    for (int v = 0; v < n; v++)
+        end[v] = f->begin[v], f->begin[v + 1] += f->begin[v];
+    f->behind = GP_NEW(f->r->arena, int, f->begin[n] + 1);
+    for (int v = 0; v < n; v++)
+        for (int k = 0; k < g->stage[v].nafter; k++)
+            f->behind[end[g->stage[v].after[k]]++] = v;
+}
+
 static void make_room(gp_fusing *f)
 {
+    find_behind(f);
     int n = f->g->nstages;
     gp_arena *a = f->r->arena;
     f->group = GP_NEW(a, int, n), f->next = GP_NEW(a, int, n), f->last = GP_NEW(a, int, n);

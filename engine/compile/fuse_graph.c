@@ -49,9 +49,8 @@ static int sort_groups(gp_fusing *f, int *order)
                 continue;
             }
             order[n++] = v, waits[v] = -1;
-            for (int u = 0; u < g->nstages; u++)
-                for (int k = 0; k < g->stage[u].nafter; k++)
-                    waits[f->group[u]] -= g->stage[u].after[k] == v;
+            for (int k = f->begin[v]; k < f->begin[v + 1]; k++)
+                waits[f->group[f->behind[k]]]--;
             for (int m = v; m >= 0; m = f->next[m])
                 for (int o = 0; o < g->stage[m].nout; o++) {
                     const gp_buffer *b = gp_stage_out(g, &g->stage[m], o);

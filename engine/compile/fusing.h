@@ -1,5 +1,4 @@
-/* fusing.h - what is known while stages are fused: fuse.c finds out who joins whom, fuse_graph.c makes the new graph.
- * */
+/* fusing.h - what is known while stages are fused: fuse.c finds out who joins whom, fuse_graph.c makes the new graph. */
 #pragma once
 
 #include "compile/fuse.h"
@@ -27,6 +26,7 @@ typedef struct gp_fusing {
                                   first one the last */
     gp_joined **made;          /* of each first one: the stage that its group becomes, NULL: it is alone */
     void **kept;               /* of each stage, see gp_fuse_part */
+    int *begin, *behind;       /* of stage v: those that use a state behind it, behind[begin[v]] to behind[begin[v + 1]] */
     int *seen, walk;           /* of each first one: the walk that came by; its number */
     int *stack;                /* ... room for one */
     gp_unfused *not; int nnot, not_cap;

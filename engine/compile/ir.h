@@ -279,6 +279,15 @@ static inline bool gp_comes_from(const gp_stage *s, int source)
     return s->sources[source / 32] >> source % 32 & 1;
 }
 
+/* The first of the sources from `source` on, of `n` stages, that it comes from; -1: none. */
+static inline int gp_next_source(const gp_stage *s, int source, int n)
+{
+    for (; source < n; source += s->sources[source / 32] >> source % 32 ? 1 : 32 - source % 32)
+        if (gp_comes_from(s, source))
+            return source;
+    return -1;
+}
+
 /* carry.c: is it the stage that makes a carried buffer? */
 bool gp_is_carry(const gp_stage *st);
 

@@ -86,9 +86,9 @@ static int leak_of(const gp_graph *g, const gp_stage *st, bool *other)
 {
     int leak = -1;
     *other = false;
-    for (int i = 0; i < g->nstages; i++) {
-        bool is = gp_comes_from(st, i), leaks = is && gp_is_leaky(&g->stage[i]);
-        *other |= is && (!leaks || leak >= 0);
+    for (int i = 0; (i = gp_next_source(st, i, g->nstages)) >= 0; i++) {
+        bool leaks = gp_is_leaky(&g->stage[i]);
+        *other |= !leaks || leak >= 0;
         leak = leaks ? i : leak;
     }
     return leak;

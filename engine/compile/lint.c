@@ -26,6 +26,7 @@ typedef struct linting {
     const gp_inside *insides;
     const struct lint *lint;   /* the one at work, and where its warnings start */
     int first;
+    const char *near; int near_line;       /* where the file's line that was looked at last begins: most are looked at in order */
 } linting;
 
 typedef struct lint {
@@ -38,15 +39,20 @@ typedef struct lint {
 /* ---- reports --------------------------------------------------------- */
 
 /* Does the line of the place contain "# nolint:" and, after that, this lint's name? */
-static bool silenced(const linting *l, gp_loc at)
+static bool silenced(linting *l, gp_loc at)
 {
     static const char mark[] = "# nolint:";
     int n;
     const gp_inside *in = l->insides;
     while (in && in->file != at.file)
         in = in->next;
-    const char *s = in && in->text ? gp_text_line(in->text, in->len, at.line, &n)
-                                   : gp_text_line(l->text, l->len, at.line, &n);      /* --set: there is none */
+    const bool inside = in && in->text;
+    if (!inside && (!l->near || at.line < l->near_line))
+        l->near = l->text, l->near_line = 1;
+    const char *s = inside ? gp_text_line(in->text, in->len, at.line, &n)
+        : gp_text_line(l->near, l->len - (size_t)(l->near - l->text), at.line - l->near_line + 1, &n);    /* --set: there is none */
+    if (!inside && s)
+        l->near = s, l->near_line = at.line;
     const char *p = s ? memmem(s, (size_t)n, mark, sizeof mark - 1) : NULL;
     const char *end = p ? s + n : NULL;
     size_t word = 0, len = strlen(l->lint->name);
@@ -389,8 +395,10 @@ static bool sources_differ(const linting *l, const gp_stage *st, long double (*o
                            const gp_stage **least, const gp_stage **most)
 {
     *least = *most = NULL;
-    for (const gp_stage *from = l->g->stage; from < st && st->nin > 1; from++) {
-        if (!gp_comes_from(st, (int)(from - l->g->stage)) || of(from) <= 0)
+    int at = (int)(st - l->g->stage);
+    for (int v = 0; st->nin > 1 && (v = gp_next_source(st, v, at)) >= 0; v++) {
+        const gp_stage *from = &l->g->stage[v];
+        if (of(from) <= 0)
             continue;
         *least = *least && of(*least) <= of(from) ? *least : from;
         *most = *most && of(*most) >= of(from) ? *most : from;

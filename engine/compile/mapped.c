@@ -42,43 +42,50 @@ static bool writes_once(const gp_stage *s)
     return (s->each_once || (gp_is_elementwise(s) && !s->reduction.op)) && !s->zero;
 }
 
-/* Is `ring`, on the device, for one stage alone, which reads (or, `out`, writes) each element once? */
-static bool may_map_ring(const gp_plan *p, const gp_segment *seg, int ring, bool out)
+/* Who uses a ring on the device, copies to and from the host aside. */
+typedef struct use {
+    int reads, writes;
+    bool each_once;            /* each of them reads, or writes, each element once */
+} use;
+
+static void look_at(const gp_plan *p, const gp_task *t, use *of)
 {
-    int users = 0;
-    bool once = p->ring[ring].nconsumers == 0;
-    for (int i = 0; i < seg->ntasks && once; i++) {
-        const gp_task *t = &p->task[seg->task[i]];
-        const gp_stage *s = t->stage < 0 ? NULL : &p->graph->stage[t->stage];
-        for (int k = 0; k < t->nin; k++)
-            if (t->in[k] == ring && t->op != GP_TASK_COPY_OUT) {
-                users++;
-                once &= !out && s && !s->closes && reads_once(p->graph, s, k);
-            }
-        for (int k = 0; k < t->nout; k++)
-            if (t->out[k] == ring && t->op != GP_TASK_COPY_IN) {
-                users++;
-                once &= out && s && writes_once(s);
-            }
+    const gp_stage *s = t->stage < 0 ? NULL : &p->graph->stage[t->stage];
+    for (int k = 0; k < t->nin && t->op != GP_TASK_COPY_OUT; k++) {
+        if (t->in[k] < 0)          /* a constant */
+            continue;
+        of[t->in[k]].reads++;
+        of[t->in[k]].each_once &= s && !s->closes && reads_once(p->graph, s, k);
     }
-    return once && users == 1;
+    for (int k = 0; k < t->nout && t->op != GP_TASK_COPY_IN; k++) {
+        if (t->out[k] < 0)         /* nobody reads it */
+            continue;
+        of[t->out[k]].writes++;
+        of[t->out[k]].each_once &= s && writes_once(s);
+    }
+}
+
+/* Does one stage alone use what a copy brings, or takes away? */
+static bool may_map_ring(const gp_ring *r, const use *u, bool out)
+{
+    return !r->nconsumers && u->each_once && u->reads == !out && u->writes == out;
 }
 
 /* A resident kernel may find what it read of the host's memory for an earlier frame in a cache, so it copies that first. */
-static bool may_map(const gp_plan *p, const gp_segment *seg, const gp_task *t)
+static bool may_map(const gp_plan *p, const gp_task *t, const use *of)
 {
     bool out = t->op == GP_TASK_COPY_OUT, may = out || p->graph->launch != GP_LAUNCH_PERSISTENT;
     for (int i = 0; i < t->nin && may; i++)
-        may = may_map_ring(p, seg, out ? t->in[i] : t->out[i], out);
+        may = may_map_ring(&p->ring[out ? t->in[i] : t->out[i]], &of[out ? t->in[i] : t->out[i]], out);
     return may;
 }
 
-static void choose(const gp_plan *p, const gp_segment *seg, gp_task *t)
+static void choose(const gp_plan *p, const gp_segment *seg, gp_task *t, const use *of)
 {
     gp_copies_said asked = p->graph->copies;
     if (!gp_is_copy(t))
         return;
-    bool mapped = may_map(p, seg, t), measured;
+    bool mapped = may_map(p, t, of), measured;
     const gp_device_info *d = &p->graph->device[seg->place.index].info;
     size_t most = asked ? GP_DEPTH_MAX
                 : gp_copying_most(d, mapped ? GP_COPY_MAPPED : GP_COPY_KERNEL, &measured) / gp_copy_bytes(p, t);
@@ -92,7 +99,12 @@ static void choose(const gp_plan *p, const gp_segment *seg, gp_task *t)
 void gp_set_copying(gp_scheduling *w)
 {
     gp_plan *p = w->p;
+    use *of = GP_NEW(w->a, use, p->nrings);
+    for (int i = 0; i < p->nrings; i++)
+        of[i].each_once = true;
+    for (int i = 0; i < p->ntasks; i++)
+        look_at(p, &p->task[i], of);
     for (int i = 0; i < p->ntasks; i++)
         if (p->task[i].stage < 0)
-            choose(p, &p->segment[p->task[i].segment], &p->task[i]);
+            choose(p, &p->segment[p->task[i].segment], &p->task[i], of);
 }

@@ -1,12 +1,15 @@
-/* effort.h - how the time that something takes grows with its size, on any machine.
+/* effort.h - how the work of something grows with its size, on any machine.
  *
- * CPU time of the calling thread is compared with CPU time of the same, so neither the
- * machine's speed nor who else uses it counts. What is left is chance: what does not hold
- * is tried again many times, which what is quadratic never survives. */
+ * Instructions are counted, by Valgrind: time in proportion cannot be told from time that grows faster, as what no longer
+ * fits into a cache takes three times as long each. 'make check-effort' counts; elsewhere both sizes only run. */
 #pragma once
 
-/* Of the calling thread. */
+/* CPU time of the calling thread. */
 double cpu_seconds(void);
 
-/* work(4 * n) takes at most 10 times as long as work(n): it returns the CPU seconds that count. */
+/* Between these two, once in work(): what effort_end returns is the instructions of the process meanwhile. */
+void effort_begin(void);
+double effort_end(void);
+
+/* work(4 * n) takes at most 6 times as many as work(n): what is quadratic takes 16 times as many, sorting 5 times. */
 void effort_is_linear(const char *what, double (*work)(int n, void *arg), void *arg, int n);

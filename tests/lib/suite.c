@@ -100,12 +100,13 @@ static TCase *add_case(Suite *s, const char *name, SFun up, SFun down, double se
 Suite *suite_make(const char *name, SFun up, SFun down, double seconds, const suite_item *list)
 {
     Suite *s = suite_create(name);
+    const suite_item *of = &(suite_item){ .up = up, .down = down, .seconds = seconds };
     TCase *tc = add_case(s, name, up, down, seconds);
     for (const suite_item *t = list; t; t = t->next)
         if (t->test)
-            add_test(tc, t, 1);
+            add_test(t->effort ? add_case(s, "effort", of->up, of->down, of->seconds) : tc, t, 1);
         else
-            tc = add_case(s, name, t->up, t->down, t->seconds);
+            of = t, tc = add_case(s, name, t->up, t->down, t->seconds);
     return s;
 }
 

@@ -4,6 +4,7 @@
  *   TEST_EACH(name, table) { ... }              for each row of an array, table[_i]
  *   TEST_LOOP(name, from, to) { ... }           for each _i in [from, to)
  *   TEST_SOME(name, n, quick, all) { ... }      for some _i in [0, n): one in `quick`, or in `all` (every.h)
+ *   TEST_EFFORT(name, n) { ... }                as TEST_LOOP from 0: how work grows with size (effort.h)
  *   TEST_THIN(name, n, of) { ... }              the same, one in `every` that suite_fill is given, or in its `of`-th part
  *   TEST_CASE(name, up, down, seconds)          those behind it have these fixtures, and may take so long
  *   TEST_SUITE(name, up, down, seconds)         at the end of test_NAME.c; the fixtures of those before any TEST_CASE
@@ -24,6 +25,7 @@
 typedef struct suite_item {
     const TTest *test;         /* NULL: a TEST_CASE */
     int line, from, to, quick, all, of;
+    bool effort;               /* in a case of this name */
     SFun up, down;
     double seconds;
     struct suite_item *next;
@@ -72,6 +74,7 @@ bool suite_leave_memory(size_t bytes);
 #define TEST(name) TEST_ITEM(name, .to = 1)
 #define TEST_LOOP(name, first, end) TEST_ITEM(name, .from = (first), .to = (int)(end))
 #define TEST_EACH(name, table) TEST_LOOP(name, 0, sizeof (table) / sizeof *(table))
+#define TEST_EFFORT(name, n) TEST_ITEM(name, .to = (int)(n), .effort = true)
 #define TEST_SOME(name, n, one_in, of_all) TEST_ITEM(name, .to = (int)(n), .quick = (one_in), .all = (of_all))
 #define TEST_THIN(name, n, part) TEST_ITEM(name, .to = (int)(n), .of = (part))
 #define TEST_CASE(name, set_up, tear_down, limit) \
