@@ -3,7 +3,6 @@
  * place of both, files that were included are in it, and relative paths start at its folder. What was asked for is
  * noted, so that it can be recorded. */
 #include <string.h>
-#include "base/convert.h"
 #include "compile/resolve.h"
 
 static const char *get(const void *arg, const char *name)
@@ -13,7 +12,8 @@ static const char *get(const void *arg, const char *name)
         if (!strcmp(r->asked[i].name, name))
             return r->asked[i].value;
     const gp_node *known = gp_node_get(gp_node_get(r->map, "environment"), name);
-    const char *value = known ? (known->quoted ? known->text : NULL) : r->of->get ? r->of->get(r->of->arg, name) : NULL;
+    const char *value = known ? (gp_is_null(known) ? NULL : known->text)
+                      : r->of->get ? r->of->get(r->of->arg, name) : NULL;
     gp_asked *is = GP_PUSH(r->arena, r->asked, r->nasked, r->cap);
     *is = (gp_asked){ gp_strdup(r->arena, name), value ? gp_strdup(r->arena, value) : NULL };
     return is->value;
@@ -24,7 +24,8 @@ static bool read_date(gp_recorded *r, const gp_node *n, gp_errs *errs)
 {
     int hours, used = 0;
     const char *rest = strptime(n->text, "%Y-%m-%dT%H:%M:%S", &r->date);
-    if (!rest || sscanf(rest, ".%9d %5d %n", &r->env.nanoseconds, &hours, &used) != 2 || !used || r->env.nanoseconds < 0)
+    if (!rest || sscanf(rest, ".%9d %5d %n", &r->env.nanoseconds, &hours, &used) != 2 || !used
+        || r->env.nanoseconds < 0)
         return gp_fail(errs, GP_E_SPEC, n->at, "this is no date as 'gpipe run --record' writes it");
     r->date.tm_gmtoff = (hours / 100 * 60 + hours % 100) * 60L;
     r->date.tm_zone = rest + used;

@@ -56,7 +56,7 @@ struct gp_record {
 static bool is_as_it_was(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size
-        && !memcmp(&a->st_mtim, &b->st_mtim, sizeof a->st_mtim);
+        && !memcmp(&a->st_mtim, &b->st_mtim, sizeof a->st_mtim) && !memcmp(&a->st_ctim, &b->st_ctim, sizeof a->st_ctim);
 }
 
 /* Adds the bytes of a regular file, which is to be as it was. */
@@ -186,10 +186,12 @@ static void look_around(gp_environment *e, const gp_pipeline *p, const gp_record
 
 /* Names that are compared, and their values here; returns how many. */
 enum { FACTS = 8 };
-static int facts(const gp_environment *e, const gp_record_of *of, const char *name[FACTS], const char *value[FACTS])
+static int facts(const gp_environment *e, const gp_record_of *of, const char *name[FACTS],
+                 const char *value[FACTS])
 {
     const struct { const char *name, *value; } all[FACTS] = {
-        { "gpipe", GP_VERSION }, { "commit", e->commit }, { "scripts", of->scripts }, { "libc", gnu_get_libc_version() },
+        { "gpipe", GP_VERSION }, { "commit", e->commit }, { "scripts", of->scripts },
+        { "libc", gnu_get_libc_version() },
         { "cpu", e->cpu }, { "gpu", e->gpu }, { "driver", e->driver }, { "cuda", e->toolkit },
     };
     for (int i = 0; i < FACTS; i++)
@@ -224,8 +226,8 @@ static void compare_facts(const gp_node *map, const gp_pipeline *p, const gp_rec
                 was->text, value[i]);
     for (int i = 0; libraries && i < libraries->n; i++)
         if (access(libraries->item[i]->text, F_OK))
-            SAY(libraries->item[i]->at, GP_E_WARN, "the recorded run had the library '%s', which is not here: bytes may "
-                "differ", libraries->item[i]->text);
+            SAY(libraries->item[i]->at, GP_E_WARN, "the recorded run had the library '%s', which is not here: bytes "
+                "may differ", libraries->item[i]->text);
 }
 
 /* One file of the record, whose path is `here` now, beside what is read now. */
@@ -239,8 +241,8 @@ static void compare_file(const gp_node *n, const char *here, input *in, gp_errs 
     }
     if (!in || !is_kept(in)) {
         if (*was)
-            SAY(n->at, GP_E_MISMATCH, "'%s', which the recorded run read, %s", path, access(here, F_OK) ? "is not there any more"
-                : in ? "is a stream now" : "is not read any more");
+            SAY(n->at, GP_E_MISMATCH, "'%s', which the recorded run read, %s", path,
+                access(here, F_OK) ? "is not there any more" : in ? "is a stream now" : "is not read any more");
         else
             SAY(n->at, GP_E_WARN, "'%s' %s: this run cannot be the same", path, why);
         return;
@@ -322,17 +324,17 @@ bool gp_record_check(const gp_pipeline *p, const gp_record_of *of, gp_errs *errs
         SAY(map->at, GP_E_WARN, "'recorded' has no 'files': whether this run reads what that did is not known");
     compare_facts(map, p, of, errs);
     if ((n = gp_node_get(map, "outcome")) && strcmp(n->text, gp_outcome_text(GP_DONE)))
-        SAY(n->at, GP_E_WARN, "the recorded run did not come to its end (%s, %s frames): this one goes on as far as it can",
-            n->text, gp_node_text(map, "frames"));
+        SAY(n->at, GP_E_WARN, "the recorded run did not come to its end (%s, %s frames): this one goes on "
+            "as far as it can", n->text, gp_node_text(map, "frames"));
     const gp_node *lacks = gp_node_list(map, "lost");
     for (int i = 0; lacks && i < lacks->n; i++)
         SAY(lacks->item[i]->at, GP_E_WARN, "%s: this run cannot be the same", lacks->item[i]->text);
     return errs->failed == failed;
 }
 
-#define USAGE(errs, ...) gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, __VA_ARGS__)
-
 /* ---- opening ----------------------------------------------------------------- */
+
+#define USAGE(errs, ...) gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, __VA_ARGS__)
 
 static void *hash_main(void *arg)
 {
@@ -367,8 +369,8 @@ static bool find_folder(gp_record *r, gp_errs *errs)
     if (from && to)
         r->folder = way(&r->arena, from, to);
     free(from), free(to);
-    return r->folder || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "no way leads from here to the folder of the "
-                                "pipeline: %s", gp_strerror(errno));
+    return r->folder || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "no way leads from here to the folder of "
+                                "the pipeline: %s", gp_strerror(errno));
 }
 
 static bool is_text(const char *s)
@@ -404,6 +406,8 @@ static bool begin(gp_record *r, gp_errs *errs)
     r->in.a = &r->arena;
     list(&r->in, r->p);
     r->file.needs_folder = true;
+    if (!*path)
+        return USAGE(errs, "--record names no file");
     if (!gp_pipeline_writes(r->p, "--record", path, errs) || !find_folder(r, errs) || !check_texts(r, errs))
         return false;
     if (!gp_recorded_text(&r->arena, r->p->text, r->p->len, "{}", &n))
@@ -544,8 +548,8 @@ static bool finish(gp_record *r, gp_outcome outcome, gp_errs *errs)
     free(value);
     r->arena.oom = NULL;
     if (!t.is)
-        return gp_fail(errs, GP_E_RUN, (gp_loc){ .file = r->of->path }, "the run cannot be recorded: a name is too long "
-                       "for YAML");
+        return gp_fail(errs, GP_E_RUN, (gp_loc){ .file = r->of->path }, "the run cannot be recorded: a name is too "
+                       "long for YAML");
     gp_report_put(&r->file, write_text, &t, errs);
     return true;
 }
