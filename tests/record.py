@@ -137,6 +137,13 @@ put("sum.npy", first)
 is_ok("from the state of then", run("s2.yaml"))
 check("... to the same", bytes_of("sum.npy") == second)
 
+# A comment of a file that is included is in the record, where it asks for no date.
+put("parts/dated.yaml", "inputs: [x]\noutputs: [expr]\nstages: [{use: expr, expr: in + 1}]     # ${date:%F}\n")
+put("res.yaml", "resume: done.txt\n" + RAW + "stages: [{use: read, path: in.raw}, {include: parts/dated.yaml}, "
+    "{use: write, path: 'o/%d.raw'}]\n")
+is_ok("resume", run("res.yaml", "--record", "res-r.yaml"))
+is_ok("resume, repeated", run("res-r.yaml"))
+
 # ---- what cannot be repeated -------------------------------------------------------------
 
 put("c.yaml", RAW + "stages: [{use: read, command: [cat, in.raw], format: raw}, {use: write, path: out.raw}]\n")
@@ -173,7 +180,7 @@ put("h.yaml", "buffers: {a: {dtype: u8, shape: [16]}, b: {dtype: u8, shape: [16]
     "  - {use: read, path: fifo, format: raw, out: b}\n  - {use: concat, in: [a, b]}\n  - {use: write, path: out.raw}\n")
 p = spawn("run", "h.yaml", "--record", "h-r.yaml", stderr=subprocess.PIPE)
 with open("fifo", "wb") as f:
-    put("in.raw", bytes(range(1, 161)))
+    os.utime("in.raw", (1, 1))
     f.write(bytes(160))
 p.communicate(timeout=600)
 check("an input that changed", '"path": "in.raw", "of": "stage \'read\'", "size": 160, "lacks": "changed while' in
