@@ -343,7 +343,7 @@ onnxruntime:
 # Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
 PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
 QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings stores schema lsp completion includes)
-ALL_TOO := $(addprefix check-,effort plugins collectives ranks_live live view ranks_report ends tune page service udp network live_set reuse python model corpora)
+ALL_TOO := $(addprefix check-,effort plugins collectives ranks_live live view ranks_report ends tune page service udp network live_set reuse record python model corpora)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
 	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
 
@@ -367,7 +367,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: $B/tests/verb FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-$(patsubst %,check-%,plugins live view ends pictures recordings stores schema lsp completion video tune ranks ranks_live ranks_report collectives service udp network live_set reuse model corpora): \
+$(patsubst %,check-%,plugins live view ends pictures recordings stores schema lsp completion video tune ranks ranks_live ranks_report collectives service udp network live_set reuse record model corpora): \
   check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-python: wheel-built

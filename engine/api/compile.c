@@ -54,14 +54,15 @@ static bool passes(gp_pipeline *p, gp_machine *m, const char *text, size_t len, 
     p->text = gp_strndup(a, text, len), p->len = len;
     if (!(p->spec = gp_parse(a, text, len, file, errs)))
         return false;
-    if (!gp_expand(a, p->spec, config->set, config->nset, config->registry, &config->env, probe, errs))
+    const gp_recorded *r = p->recorded = gp_recorded_begin(a, p->spec, config, probe, errs);
+    if (!r || !gp_expand(a, p->spec, r->set, r->nset, config->registry, &r->env, probe, errs))
         return false;
     if (config->machine)
         *m = *config->machine;
     else
         gp_machine_read(m, may_use_gpu(p->spec->root, config->registry));
     share(m, config->env.local_ranks);
-    return (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, m,
+    return (p->graph = gp_resolve(a, p->spec, config->registry, &r->env, m,
                                         probe, errs))
         && (plan = gp_lower(a, p->graph, m, errs))
         && (p->plan = gp_schedule(a, plan, m, errs))

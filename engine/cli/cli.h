@@ -39,7 +39,7 @@ typedef struct gp_args {
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */
-    const char *report, *trace;            /* files, or NULL */
+    const char *report, *trace, *record;   /* files, or NULL */
     int64_t join_ns, trace_ns, stop_ns;    /* 0: not said */
     int trace_gpu;                         /* 0 cheap, 1 full */
     const char *with;                      /* a report's file, or NULL */
@@ -141,7 +141,8 @@ void gp_signals_cancel(int level);         /* cancels the pipeline that they wou
 void gp_signals_of_another(int level);     /* of several ranks: the first says so, once, unless it has */
 void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
 /* A file to remove when a signal ends the process at once; NULL: none. */
-typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE, GP_REMOVED } gp_removed;
+typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE, GP_REMOVED_RECORD,
+                          GP_REMOVED } gp_removed;
 void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 

@@ -8,7 +8,7 @@
 
 static const char *const topics[] = {
     "yaml", "reuse", "files", "network", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "plugins", "embed", "retune", "devices",
-    "ranks", "report", "looking", "python", "editor", "service", "exit", "limits", "words", NULL
+    "ranks", "report", "record", "looking", "python", "editor", "service", "exit", "limits", "words", NULL
 };
 
 /* The text of a topic that there is; it ends with a newline. */

@@ -312,8 +312,9 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
 static uint64_t hash_of(const gp_args *args)
 {
     uint64_t h = gp_ranks_hash(0, &args->quiet, sizeof args->quiet);
-    const char *const file[] = { args->report ? args->report : "", args->trace ? args->trace : "" };
-    for (int i = 0; i < args->nset + 2; i++) {
+    const char *const file[] = { args->report ? args->report : "", args->trace ? args->trace : "",
+                                 args->record ? args->record : "" };
+    for (int i = 0; i < args->nset + 3; i++) {
         const char *text = i < args->nset ? args->set[i] : file[i - args->nset];
         h = gp_ranks_hash(h, text, strlen(text) + 1);
     }

@@ -5,6 +5,7 @@
 #include "cli/report.h"
 #include "cli/retune.h"
 #include "cli/verb.h"
+#include "report/record.h"
 
 /* "gpipe: device: cpu (auto: no NVIDIA driver)", where it was chosen for the
  * user or the user wants to know. */
@@ -87,7 +88,8 @@ static gp_outcome run_on(gp_ranks *us, gp_pipeline **p, gp_retuner *r, const gp_
 /* A run that is measured as a whole stays as it is. */
 static const char *why_not(const gp_args *args)
 {
-    return args->report || args->trace ? "a run with --report or --trace is measured as a whole: it cannot be retuned"
+    return args->record ? "a run with --record is recorded as a whole: it cannot be retuned"
+         : args->report || args->trace ? "a run with --report or --trace is measured as a whole: it cannot be retuned"
          : !strcmp(args->operand[0], "-") ? "the pipeline came from standard input, and cannot be read again: it cannot "
                                             "be retuned"
                                           : NULL;
@@ -120,6 +122,21 @@ static int write_reports(gp_ranks *us, gp_report_files *files, const gp_pipeline
         gp_ranks_report(us, files, p, outcome, status, errs);
     gp_report_drop(files);
     return errs->failed > before && (!status || status == GP_EXIT_PIPE) ? gp_errs_exit(errs) : status;
+}
+
+static void drop_record(gp_record *r)
+{
+    gp_signals_remove(GP_REMOVED_RECORD, NULL);
+    gp_record_drop(r);
+}
+
+/* The exit code, where that has been `status`. */
+static int write_record(gp_record *r, gp_outcome outcome, int status, gp_errs *errs)
+{
+    int before = errs->failed;
+    gp_record_close(r, outcome, errs);
+    drop_record(r);
+    return errs->failed > before && !status ? gp_errs_exit(errs) : status;
 }
 
 /* Was a frame taken in, as far as can be seen? */
@@ -170,6 +187,8 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (errs->failed)
         return gp_errs_exit(errs);
     bool ok = gp_load(&l, args->operand[0], args, registry, errs), first;
+    const gp_record_of of = { args->record, gp_commit, gp_lua, gp_ranks_n(us), gp_signals_level };
+    ok = ok && (gp_rank(us) || gp_record_check(l.pipeline, &of, errs));
     ok = gp_agree(args, &l, ok, errs);
     int status = gp_tell_errs(args, &l, errs);
     if (!ok) {
@@ -184,15 +203,21 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
                                .held_up_arg = &(held_up){ args, &l },
                                .stop_ns = args->stop_ns ? args->stop_ns : args->service ? STOP_NS : 0 };
     gp_report_files files = { .account = false };
+    gp_record *record = NULL;
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank(us));
     gp_metrics *metrics = NULL;
     bool opened = gp_ranks_watch(us, l.pipeline, args->report || args->trace, errs)
         && gp_report_open(&files, args, l.pipeline, &options, errs);
+    if (opened && args->record && !gp_rank(us))
+        opened = (record = gp_record_open(l.pipeline, &of, errs)) != NULL;
+    gp_signals_remove(GP_REMOVED_RECORD, gp_record_temporary(record));
     if (opened && args->metrics)
         metrics = gp_metrics_start(args, l.pipeline, errs);
-    if (!opened || (args->metrics && !metrics))
+    if (!opened || (args->metrics && !metrics)) {
+        drop_record(record);
         return give_up(us, &l, &files, errs);
+    }
     print_device(args, l.pipeline);
     gp_socket *socket = gp_socket_open();
     options.timed |= metrics != NULL;
@@ -204,6 +229,7 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (errs->failed) {
         gp_socket_close(socket);
         gp_metrics_stop(metrics);
+        drop_record(record);
         return give_up(us, &l, &files, errs);
     }
     gp_meter *meter = gp_meter_start(us, p, args->quiet || gp_rank(us) ? GP_PROGRESS_NONE
@@ -226,6 +252,7 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_tell_errs(args, &l, errs);      /* before what follows from it */
     gp_ranks_tell_replaced(us);
     status = write_reports(us, &files, p, outcome, status, errs);
+    status = write_record(record, outcome, status, errs);
     gp_tell_errs(args, &l, errs);
     gp_ranks_replaced(us, l.file, errs);
     gp_print_errs_of_rank(args, -1, NULL, errs);
@@ -278,6 +305,9 @@ const gp_verb gp_verb_run = {
         { "view", 0, NULL, GP_TO_FLAG(view),
           "with --metrics: serve a page beside it, /view, that shows frames of any buffer (gpipe help looking)" },
         GP_OPTION_REPORT,
+        { "record", 0, "FILE.yaml", GP_TO_TEXT(record),
+          "the pipeline with a section that has what is needed to repeat this run: 'gpipe run FILE.yaml' does "
+          "(gpipe help record)" },
         { "trace", 0, "FILE.json", GP_TO_TEXT(trace),
           "when each stage, copy and kernel ran, for ui.perfetto.dev" },
         { "trace-gpu", 0, "HOW", GP_TO_CHOICE(trace_gpu, "cheap|full"),

@@ -3,7 +3,7 @@
 #include "base/yaml.h"
 #include "compile/ir.h"
 
-static bool is_same(const gp_node *x, const gp_node *y)
+bool gp_node_is_same(const gp_node *x, const gp_node *y)
 {
     if (x->kind != y->kind || x->n != y->n)
         return false;
@@ -11,7 +11,7 @@ static bool is_same(const gp_node *x, const gp_node *y)
         return x->len == y->len && !memcmp(x->text, y->text, x->len);
     for (int i = 0; i < x->n; i++) {
         const gp_node *other = x->kind == GP_LIST ? y->item[i] : gp_node_get(y, x->key[i]->text);
-        if (!other || !is_same(x->item[i], other))
+        if (!other || !gp_node_is_same(x->item[i], other))
             return false;
     }
     return true;
@@ -36,7 +36,7 @@ char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, 
     char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);
     const gp_spec *is = out ? gp_parse(a, out, *out_len, file, ignored) : NULL;
-    if (out && (!is || !is_same(want->root, is->root)))
+    if (out && (!is || !gp_node_is_same(want->root, is->root)))
         return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "'%.100s' cannot be written into this file "
                                "without a change in another place (an anchor?); write it by hand", assignment));
     return out;

@@ -587,6 +587,22 @@ bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registr
  * *out_len bytes in memory of the arena. NULL with an error: nothing of it can be set there alone. */
 char *gp_spec_edit(gp_arena *, const char *text, size_t len, const char *file, const char *assignment,
                    const gp_registry *, size_t *out_len, gp_errs *);
+bool gp_node_is_same(const gp_node *, const gp_node *);       /* edit.c; in any order of keys */
+/* recorded.c: the section 'recorded' of a file, and what else a compilation asks for. */
+typedef struct gp_asked { const char *name, *value; } gp_asked;        /* of the environment; value NULL: it is not there */
+typedef struct gp_recorded {
+    gp_arena *arena;
+    const gp_node *map;        /* NULL: the file has no such section */
+    const gp_env *of;          /* gp_config's, while it is compiled */
+    gp_env env;                /* as it was then, else as it is */
+    struct tm date;
+    const char **set; int nset;        /* its settings, then gp_config's */
+    gp_asked *asked; int nasked, cap;
+} gp_recorded;
+/* Before gp_expand; changes the folder of the spec. NULL after errors. */
+gp_recorded *gp_recorded_begin(gp_arena *, gp_spec *, const gp_config *, gp_probe *, gp_errs *);
+/* The text with this value of 'recorded', which is in braces; NULL: with an empty one. NULL: there is no place for it. */
+char *gp_recorded_text(gp_arena *, const char *text, size_t len, const char *value, size_t *out_len);
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);

@@ -30,6 +30,7 @@ const gp_opt gp_top_keys[] = {
       .help = "gives up when nothing moved and nobody was at work for this long; 0: never" },
     { KEY("resume", PATH),
       .help = "a file that notes how far a run has come, while it goes on: the next run begins there, if this one is broken off; \"\": none" },
+    { KEY("recorded", NODE), .help = "what 'gpipe run --record' noted of a run, which this file repeats" },
     { KEY("metadata", NODE), .help = "names of numbers that may travel with frames" },
     { KEY("vars", NODE), .help = "names of values for expressions and ${}; null: has to be given, with --set" },
     { KEY("buffers", NODE), .help = "types and depths of buffers, constants; what is not said is inferred" },

@@ -8,6 +8,10 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#if defined __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 #include "base/outfile.h"
 #include "device/cache.h"
 
@@ -18,20 +22,64 @@ static uint32_t rotate(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
+static const uint32_t k[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
+    0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
+    0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f,
+    0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7,
+    0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc,
+    0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+    0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116,
+    0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
+    0xc67178f2,
+};
+
+#if defined __x86_64__
+/* By the instructions that most processors have since 2019: ten times as fast. A state is two vectors, ABEF and CDGH. */
+__attribute__((target("sha,sse4.1")))
+static void hash_block_sha(uint32_t state[8], const unsigned char *p)
+{
+    const __m128i swap = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
+    __m128i *at = (__m128i *)(void *)state, w[16], low = _mm_loadu_si128(at), high = _mm_loadu_si128(at + 1);
+    __m128i abef = _mm_shuffle_epi32(_mm_unpacklo_epi64(high, low), 0xb1), was_abef = abef;
+    __m128i cdgh = _mm_shuffle_epi32(_mm_unpackhi_epi64(high, low), 0xb1), was_cdgh = cdgh;
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+        if (i < 4)
+            w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)p + i), swap);
+        else
+            w[i] = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(w[i - 4], w[i - 3]),
+                                                      _mm_alignr_epi8(w[i - 1], w[i - 2], 4)), w[i - 1]);
+        __m128i m = _mm_add_epi32(w[i], _mm_loadu_si128((const __m128i *)(const void *)k + i));
+        cdgh = _mm_sha256rnds2_epu32(cdgh, abef, m);
+        abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(m, 0x0e));
+    }
+    abef = _mm_shuffle_epi32(_mm_add_epi32(abef, was_abef), 0xb1);
+    cdgh = _mm_shuffle_epi32(_mm_add_epi32(cdgh, was_cdgh), 0xb1);
+    _mm_storeu_si128(at, _mm_unpackhi_epi64(abef, cdgh));
+    _mm_storeu_si128(at + 1, _mm_unpacklo_epi64(abef, cdgh));
+}
+
+static bool has_sha(void)
+{
+    static atomic_int known;           /* 1: no, 2: yes; asking takes long in a virtual machine */
+    unsigned a, b = 0, c, d;
+    if (!atomic_load(&known))
+        atomic_store(&known, 1 + (__builtin_cpu_supports("sse4.1") && __get_cpuid_count(7, 0, &a, &b, &c, &d)
+                                  && (b & bit_SHA)));
+    return atomic_load(&known) == 2;
+}
+#else
+#define hash_block_sha hash_block
+static bool has_sha(void)
+{
+    return false;
+}
+#endif
+
 static void hash_block(uint32_t state[8], const unsigned char *p)
 {
-    static const uint32_t k[64] = {
-        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
-        0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
-        0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f,
-        0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7,
-        0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc,
-        0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
-        0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116,
-        0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
-        0xc67178f2,
-    };
     uint32_t w[64], v[8];
     for (int i = 0; i < 16; i++)
         w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 |
@@ -64,11 +112,14 @@ void gp_hash_begin(gp_hash *h)
 void gp_hash_add(gp_hash *h, const void *data, size_t bytes)
 {
     const unsigned char *p = data;
+    void (*const block)(uint32_t *, const unsigned char *) = has_sha() ? hash_block_sha : hash_block;
     while (bytes) {
+        for (; h->bytes % 64 == 0 && bytes >= 64; h->bytes += 64, p += 64, bytes -= 64)
+            block(h->state, p);
         size_t at = h->bytes % 64, n = 64 - at < bytes ? 64 - at : bytes;
         memcpy(h->part + at, p, n);
         h->bytes += n, p += n, bytes -= n;
-        if (h->bytes % 64 == 0)
+        if (n && h->bytes % 64 == 0)
             hash_block(h->state, h->part);
     }
 }

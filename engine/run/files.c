@@ -11,6 +11,7 @@
 #include "base/filetable.h"
 #include "base/path.h"
 #include "base/thread.h"
+#include "compile/inside.h"
 #include "run/setup.h"
 
 /* "stage 'read'", in the pipeline's memory. */
@@ -44,6 +45,12 @@ static bool fill(gp_pipeline *p, gp_filetable *t)
     for (int i = 0; i < g->nstages; i++)
         if (g->stage[i].nreads)
             ok &= gp_filetable_reads(t, who[i], g->stage[i].reads, g->stage[i].nreads);
+    for (int i = 0; i < g->nprologue; i++)
+        if (g->prologue[i].nreads)
+            ok &= gp_filetable_reads(t, "a stage before frame 0", g->prologue[i].reads, g->prologue[i].nreads);
+    for (const gp_inside *in = p->spec->insides; in; in = in->next)
+        if (in->at.line && in->opaque)
+            ok &= gp_filetable_reads(t, "gpipe as a part of the pipeline", &in->path, 1);
     for (int i = 0; i < g->nbuffers; i++)
         if (g->buffer[i].path)
             ok &= gp_filetable_reads(t, who[g->nstages + i], (const char *const *)&g->buffer[i].path, 1);

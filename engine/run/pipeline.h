@@ -22,6 +22,7 @@ struct gp_pipeline {
     int cpus;                  /* of the machine that it is planned for */
     const char *text; size_t len;      /* of the file */
     gp_spec *spec;
+    gp_recorded *recorded;
     gp_graph *graph;
     gp_plan *plan;
     gp_probe *probe;           /* the files that were looked at */
