@@ -404,6 +404,7 @@ static const struct { const char *write, *said; } no_tables[] = {
     { "in: [x, n], path: t.csv, stack: true, columns: [a, b]", "2 names of numbers, and a row has 3 numbers" },
     { "in: [x, n], path: t.csv, columns: [a, b]", "'in' has 2 rows, 'n' 1: 'stack: true' makes one row of each frame" },
     { "in: v, path: t.csv, stack: true, columns: [a, b, c, d]", "text has frames of shape [rows] or [rows, columns]" },
+    { "in: x, path: t.csv, columns: []", "a table has a name for each number of a row" },
     { "in: x, path: t.csv, stack: true, columns: [a, a]", "two columns are called 'a'" },
     { "in: x, path: t.csv, stack: true, columns: [a, '']", "a column needs a name" },
     { "in: x, path: t.csv, stack: true, columns: [a, b, frame.number]", "a frame has no 'frame.number': frame.index, frame.time" },

@@ -225,7 +225,7 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
                                         "instance "
                              "to 44100; or where frames are from recordings, say 'metadata: [sample_rate]' at the top",
                              o->path);
-    if (ok && o->columns.n && !gp_table_check(s))
+    if (ok && gp_shape_node(s, "columns") && !gp_table_check(s))
         return false;
     if (ok && gp_write_is_video(o) && !check_video(s, o))
         return false;

@@ -83,6 +83,8 @@ bool gp_table_check(gp_shape *s)
 {
     gp_write_opts *o = (gp_write_opts *)s->opts;   /* its last fields are this function's */
     bool ok = true;
+    if (!o->columns.n)
+        return gp_shape_fail(s, "columns", "a table has a name for each number of a row");
     o->column = gp_shape_alloc(s, sizeof *o->column * (size_t)o->columns.n);
     memset(o->column, 0, sizeof *o->column * (size_t)o->columns.n);
     for (int i = 0; i < o->columns.n; i++) {
