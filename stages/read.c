@@ -21,13 +21,13 @@ static void close_reader(void *state)
         close(r->fd);
     if (r->open)
         gp_piece_release(r->now);
-    for (int i = 0; r->stem && r->stem[i]; i++)
-        free(r->stem[i]);
+    for (int i = 0; r->name && r->name[i]; i++)
+        free(r->name[i]);
     for (int i = 0; r->worker && i < r->workers; i++)
         free(r->worker[i].room.data), gp_rowsfile_leave(&r->worker[i].own);
     pthread_cond_destroy(&r->turn);
     pthread_mutex_destroy(&r->lock);
-    free(r->stem);
+    free(r->name);
     free(r->worker);
     free(r->open);
     free(r);
@@ -45,17 +45,19 @@ static bool open_reader(const gp_open *g, void **state)
         r->ranks = (uint64_t)g->ranks, r->pace.from = g->from;
         pthread_mutex_init(&r->lock, NULL);
         pthread_cond_init(&r->turn, NULL);
-        r->stem = calloc((size_t)n + 1, sizeof *r->stem);
+        r->name = calloc((size_t)n + 1, sizeof *r->name);
         r->worker = calloc((size_t)r->workers, sizeof *r->worker);
         r->open = calloc((size_t)r->workers + 1, sizeof *r->open);
-        ok = r->stem && r->worker && r->open;
+        ok = r->name && r->worker && r->open;
     }
     for (int i = 0; ok && i < r->workers; i++)
         ok = gp_growbuf_need(&r->worker[i].room, GP_READ_HEAD);
     for (int i = 0; ok && i < n; i++) {
         size_t len;
         const char *stem = gp_path_stem(o->nfiles ? o->file[i] : o->path, &len);
-        ok = (r->stem[i] = strndup(stem, len));
+        ok = (r->name[i] = malloc(len + strlen(stem) + 2));
+        if (ok)
+            strcpy((char *)mempcpy(r->name[i], stem, len) + 1, stem), r->name[i][len] = 0;
     }
     ok = ok && (o->when_full == GP_FULL_WAIT || (r->ahead = gp_ahead_new(r)));
     if (!ok)

@@ -90,6 +90,15 @@ static bool set_workers(void *state, int n, gp_errs *errs)
     return true;
 }
 
+void gp_writer_begin(gp_writer *w, const gp_type *frame)
+{
+    const gp_write_opts *o = w->o;
+    w->begin = o->columns.n ? o->header : w->line;
+    w->nbegin = o->columns.n ? strlen(o->header) : 0;
+    if (gp_write_is_video(o))
+        w->nbegin = gp_rowsfile_of(o->as)->begin(&o->rows, frame, w->line);
+}
+
 static bool open_writer(const gp_open *g, void **state)
 {
     const gp_write_opts *o = g->opts;
@@ -113,8 +122,7 @@ static bool open_writer(const gp_open *g, void **state)
     }
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    if (gp_write_is_video(o))
-        w->nbegin = gp_rowsfile_of(o->as)->begin(&o->rows, &g->in[0], w->begin);
+    gp_writer_begin(w, &g->in[0]);
     if (o->command.n && !(w->process = gp_process_start(o->command.v, o->folder, true, why)))
         return gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     bool elsewhere = o->to_stdout && w->ranks > 1 && w->rank;
@@ -178,7 +186,8 @@ static void advise(gp_advice *a)
 
 static const gp_port in[] = {
     { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM, y4m: u8 or u16; JPEG: u8; TIFF: all but c64; PFM, Ogg: f32; WAV, AIFF: "
-      "i16, i32, f32 or f64; FLAC: i16, i32; text: all but f16 and c64" }, { 0 }
+      "i16, i32, f32 or f64; FLAC: i16, i32; text: all but f16 and c64" },
+    { "*", GP_ACCEPT_ANY, true, "of a table (`columns`): more buffers, whose numbers stand behind the first one's" }, { 0 }
 };
 
 static const gp_opt options[] = {
@@ -235,6 +244,9 @@ static const gp_opt options[] = {
     { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",
       .help = "wav, flac, ogg, aiff: rows a second; where it is not said, what the frames say, if the pipeline lists "
               "'sample_rate' under 'metadata'" },
+    { GP_TEXTS(gp_write_opts, columns),
+      .help = "csv, tsv: the first line has these names: of the numbers of a row, in their order, and between them, before "
+              "them or behind them frame.index, frame.time (in UTC), frame.name, frame.file (with its extension), frame.meta.KEY" },
     { GP_TEXT(gp_write_opts, member), .help = "npz: the name of the array; where it is not said, " GP_NPZ_MEMBER },
     { 0 }
 };

@@ -185,6 +185,7 @@ stages:
   - {name: rows, use: read, path: in/a.csv, out: t}
   - {name: f, use: write, in: t, path: "${to}/f.csv"}
   - {name: g, use: write, in: y, path: "${to}/g.jsonl", stack: true}
+  - {name: h, use: write, in: t, path: "${to}/h.csv", columns: [frame.file, frame.index, i, square]}
 """, ranks=(2, 3, 4, 5))
     m.same("video", """
 on_error: drop
@@ -236,6 +237,10 @@ stages:
          "|{use: write, path: stdout, format: npy}"),
         ("csv", "{x: {dtype: f32, shape: [4, 2]}}|{use: read, path: in/a.csv, out: x}"
          "|{use: write, path: stdout, format: csv}"),
+        ("a table", "{x: {dtype: f32, shape: [4, 2]}}|{use: read, path: in/a.csv, out: x}"
+         "|{use: write, path: stdout, format: csv, columns: [frame.index, i, square, frame.file]}"),
+        ("a table, none", "{x: {dtype: u8, shape: [3]}}|{use: generate, frames: 8, out: x}|{use: lua, script: none.lua, out: y}"
+         "|{use: write, path: stdout, format: csv, columns: [frame.index, i]}"),
         ("y4m", "{x: {dtype: u8, shape: [6, 8]}}|{use: read, path: 'in/p*.pgm', out: x}"
          "|{use: write, path: stdout, format: y4m, frame_rate: 25, subsampling: mono}"),
         ("y4m, none",

@@ -72,6 +72,33 @@ def with_csv(n, c):
         check(f"{at} for json", [json.loads(line) for line in f] == ([row[0] for row in values] if c == 1 else values))
 
 
+def with_table(n, c):
+    """Any 64 bits of three types at once, and names that have to be quoted."""
+    at = f"{n} x {c}"
+    names = ["plain", 'a, "b"', "c\nd", "\N{GREEK SMALL LETTER MU}m", " e ", "#f", "g;h\ti"]
+    columns, values, buffers, stages = [], [], [], []
+    for dtype, word in (("f64", "d"), ("i64", "q"), ("u64", "Q"), ("f32", "f")):
+        data = rng.randbytes(n * c * struct.calcsize(word))
+        with open(dtype + ".raw", "wb") as f:
+            f.write(data)
+        values.append(list(struct.iter_unpack(f"={c}{word}", data)))
+        columns += [f"{dtype} {rng.choice(names)} {k}" + rng.choice(("", " ")) for k in range(c)]
+        buffers.append(f"{dtype}: {{dtype: {dtype}, shape: [7, {c}]}}")
+        stages.append(f"  - {{use: read, name: r{dtype}, path: {dtype}.raw, out: {dtype}}}\n")
+    listed = ["frame.index", *columns[:c], "frame.file", *columns[c:]]
+    for path, separator in ("t.csv", ","), ("t.tsv", "\t"):
+        ok = runs(f"buffers: {{{', '.join(buffers)}}}\nstages:\n{''.join(stages)}  - {{use: write, in: [f64, i64, u64, f32], "
+                  f"path: {path}, columns: {json.dumps(listed)}}}\n")
+        with open(path if ok else "p.yaml", newline="") as f:
+            head, *rows = csv.reader(f, delimiter=separator)
+        single = struct.Struct("=f")
+        got = [[float(x) for x in row[1:1 + c]] + [int(x) for x in row[2 + c:2 + 3 * c]]
+               + [single.unpack(single.pack(float(x)))[0] for x in row[2 + 3 * c:]] for row in rows] if ok else []
+        want = [list(sum(parts, ())) for parts in zip(*values)]
+        check(f"{at} of {path}", ok and head == listed and repr(got) == repr(want)
+              and [(r[0], r[1 + c]) for r in rows] == [(str(i // 7), "f64.raw") for i in range(n)], (head, rows[:2]))
+
+
 def with_soundfile(n, c):
     at = f"{n} x {c}"
     ints = np.frombuffer(rng.randbytes(2 * n * c), "i2").reshape(n, c)
@@ -163,6 +190,7 @@ with tempfile.TemporaryDirectory() as folder:
     for n, c in SIZES:
         with_wave(n, c)
         with_csv(n, c)
+        with_table(n, c)
         if sf:
             with_columns(n + 1, c + 1)
             with_soundfile(n, c)

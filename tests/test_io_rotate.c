@@ -91,6 +91,7 @@ static const struct { const char *type, *file, *read; } formats[] = {
     { "{dtype: i16, shape: [3, 2]}", "npy, stack: true, rotate_frames: 7", "" },
     { "{dtype: i16, shape: [3, 2]}", "csv, rotate_size: 100", "" },
     { "{dtype: i16, shape: [3, 2]}", "tsv, rotate_size: 1", "" },
+    { "{dtype: i16, shape: [3, 2]}", "csv, rotate_size: 100, columns: [a, b]", "" },
     { "{dtype: i16, shape: [3, 2]}", "jsonl, rotate_size: 101", "" },
     { "{dtype: i16, shape: [3, 2]}", "npz, rotate_frames: 7", "" },
     { "{dtype: i16, shape: [3, 2]}", "wav, rotate_frames: 7, sample_rate: 8000", "" },
@@ -227,6 +228,8 @@ TEST_LOOP(killed, 0, 10)
 
 #define X "buffers: {x: {dtype: u8, shape: [2, 5]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
 
+#define NAMES ", columns: [a, b, c, d, e]"
+
 /* What is there ("N": a .npy of N rows of five; else the text), and what is said where that cannot be added to. */
 static const struct { const char *file, *there, *error; size_t bytes; } adds[] = {
     { "raw", NULL, NULL, 20 },
@@ -254,6 +257,14 @@ static const struct { const char *file, *there, *error; size_t bytes; } adds[] =
     { "tsv", "1 2 3 4 5\n", "cannot be added to: its last line has no 5 numbers with '\\t' between them", 0 },
     { "tsv", "1\t2\t3\t4\t5\n", NULL, 60 },
     { "jsonl", "[1, 2, 3, 4, 5]\n", NULL, 90 },
+    { "csv" NAMES, NULL, NULL, 60 },
+    { "csv" NAMES, "", NULL, 60 },
+    { "csv" NAMES, "a,b,c,d,e\n", NULL, 60 },
+    { "csv" NAMES, "a,b,c,d,e\n1,2,3,4,5\n", NULL, 70 },
+    { "csv" NAMES, "1,2,3,4,5\n", "cannot be added to: its first line is not 'a,b,c,d,e', as 'columns' says", 0 },
+    { "csv" NAMES, "a,b,c,d", "cannot be added to: its first line is not 'a,b,c,d,e', as 'columns' says", 0 },
+    { "csv" NAMES, "a,b,c,d,e\n1,2,3,4,5", "cannot be added to: its last line does not end", 0 },
+    { "csv" NAMES, "a,b,c,d,e\n1,2,3,4,\"5\n", "cannot be added to: its last line does not end", 0 },
     { "jsonl", "7\n", "cannot be added to: its rows have 1 numbers, those of the frames 5", 0 },
 };
 

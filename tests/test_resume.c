@@ -36,11 +36,12 @@ static const struct { const char *yaml; } killed[] = {
       "  - {name: b, use: write, in: y, path: @/b.npy, live: true}\n"
       "  - {name: c, use: write, in: y, path: '@/c%d.raw', workers: 3}\n" },
     { Z "  - {use: read, path: in.raw, rate: 400, out: x}\n  - {use: lua, script: lose.lua, workers: 2, out: z}\n"
-      "  - {name: a, use: write, in: z, path: '@/a%d.csv', rotate_size: 400}\n"
+      "  - {name: a, use: write, in: z, path: '@/a%d.csv', rotate_size: 400, columns: [a, frame.index, b, c, d, e, f]}\n"
       "  - {name: b, use: write, in: z, path: @/b.raw, live: true}\n"
       "  - {name: c, use: write, in: x, path: '@/c%04d.raw', rotate_size: 99, durable: file}\n" },
     { X "  - {use: generate, frames: 600, rate: 400, out: x}\n" NUMBER
       "  - {name: a, use: write, in: y, path: @/a.csv, live: true, durable: file}\n"
+      "  - {name: t, use: write, in: y, path: @/t.csv, append: true, columns: [frame.index, frame.name, a, b, c, d, e, f]}\n"
       "  - {name: b, use: write, in: y, path: @/b.jsonl, append: true, stack: false}\n  - {use: discard, in: x}\n" },
     { "depth: 4\nbuffers: {x: {dtype: u8, shape: [3, 6]}}\nstages:\n"
       "  - {use: read, path: 'n/*.npy', workers: 2, rate: 130, out: x}\n"

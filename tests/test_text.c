@@ -1,6 +1,7 @@
 /* test_text.c - numbers as text: CSV and JSON lines, in and out, by any number of workers; each number is read back to
  * its bits; broken lines are errors that name theirs. */
 #include <math.h>
+#include <sys/stat.h>
 #include "iotest.h"
 
 #define DISCARD "  - {use: discard}\n"
@@ -295,6 +296,125 @@ TEST(spelling)
             "  - {use: write, path: a.csv, in: x}\n  - {name: w, use: write, path: a.jsonl, stack: true, in: x}\n");
     holds("a.csv", "0.1\n1\n-0\n16777216\n1e-07\n3.1415927\ninf\n-inf\n");
     holds("a.jsonl", "[0.1, 1, -0, 16777216]\n[1e-07, 3.1415927, Infinity, -Infinity]\n");
+}
+
+/* ---- tables ----------------------------------------------------------- */
+
+/* x is f32 [2] (0, 1; 2, 3; ...), v f32 [2, 2], n u64 [1] around 2^53, z f32 [1]: NaN and infinities. */
+#define TABLE(write) "depth: 4\nbuffers: {x: {dtype: f32, shape: [2]}, v: {dtype: f32, shape: [2, 2]}}\nstages:\n" \
+    "  - {use: generate, frames: 3, out: x}\n  - {use: generate, frames: 3, out: v, name: g}\n" \
+    "  - {use: reduce, op: sum, in: x, out: s}\n" \
+    "  - {use: expr, in: s, expr: '9007199254740993 + frame.index', out: n}\n" \
+    "  - {use: expr, in: s, expr: '(frame.index - 1.0) / (0.0 * in)', out: z}\n  - {use: discard, in: v}\n" \
+    "  - {use: discard, in: n, name: d}\n  - {use: discard, in: z, name: e}\n  - {name: w, use: write, " write "}\n"
+
+static const struct { const char *write, *want; } tables[] = {
+    { "in: x, path: t.csv, columns: [a]", "a\n0\n1\n2\n3\n4\n5\n" },
+    { "in: x, path: t.csv, stack: true, columns: [a, 'b [px]']", "a,b [px]\n0,1\n2,3\n4,5\n" },
+    { "in: x, path: t.csv, stack: true, live: true, columns: [a, b]", "a,b\n0,1\n2,3\n4,5\n" },
+    { "in: x, path: t.csv, stack: true, columns: [a, frame.index, b]", "a,frame.index,b\n0,0,1\n2,1,3\n4,2,5\n" },
+    { "in: x, path: t.csv, stack: true, columns: [a, b, frame.name, frame.file]",
+      "a,b,frame.name,frame.file\n0,1,,\n2,3,,\n4,5,,\n" },
+    { "in: v, path: t.tsv, columns: [frame.index, a, b]",
+      "frame.index\ta\tb\n0\t0\t1\n0\t2\t3\n1\t4\t5\n1\t6\t7\n2\t8\t9\n2\t10\t11\n" },
+    { "in: [v, x], path: t.csv, columns: [a, b, c]", "a,b,c\n0,1,0\n2,3,1\n4,5,2\n6,7,3\n8,9,4\n10,11,5\n" },
+    { "in: [x, n, z], path: t.csv, stack: true, columns: [a, b, n, z]",
+      "a,b,n,z\n0,1,9007199254740993,-inf\n2,3,9007199254740994,nan\n4,5,9007199254740995,inf\n" },
+    { "in: {in: n, more: z}, path: t.csv, columns: [n, frame.index, z]",
+      "n,frame.index,z\n9007199254740993,0,-inf\n9007199254740994,1,nan\n9007199254740995,2,inf\n" },
+    { "in: x, path: t.csv, stack: true, columns: ['a, b', ' \"c\" ']", "\"a, b\",\" \"\"c\"\" \"\n0,1\n2,3\n4,5\n" },
+    { "in: x, path: t.csv, stack: true, columns: ['#a', \"b\\nc\"]", "\"#a\",\"b\nc\"\n0,1\n2,3\n4,5\n" },
+    { "in: x, path: t.csv, stack: true, columns: [\"${x}\", 2]", "7,2\n0,1\n2,3\n4,5\n" },
+    { "in: x, path: 't.csv%d', format: csv, columns: [a]", "a\n0\n1\n" },
+    { "in: x, path: 't.csv%d', format: csv, stack: true, rotate_frames: 1, columns: [a, b]", "a,b\n0,1\n" },
+    { "in: x, path: 't.csv%d', format: csv, stack: true, rotate_size: 12, columns: [a, b]", "a,b\n0,1\n2,3\n" },
+    { "in: x, command: [sh, -c, 'cat >t.csv'], format: csv, stack: true, columns: [a, b]", "a,b\n0,1\n2,3\n4,5\n" },
+};
+
+TEST_EACH(table, tables)
+{
+    io_runs(format("vars: {x: 7}\n" TABLE("%s"), tables[_i].write));
+    const char *name = strstr(tables[_i].write, "%d") ? "t.csv0" : strstr(tables[_i].write, ".tsv") ? "t.tsv" : "t.csv";
+    holds(name, tables[_i].want);
+}
+
+/* Names of files, past those that cannot be read, across a segment; without frames there is the header. */
+static const struct { const char *read, *want; } of_files[] = {
+    { "path: 'in/*.pgm', workers: 2", "\"a\nb.tar.pgm\",0,7,\"a\nb.tar\"\n\"a\"\"b.pgm\",1,7,\"a\"\"b\"\nplain.pgm,3,7,plain\n" },
+    { "path: 'in/*,?.pgm'", "" },
+};
+
+TEST_EACH(table_of_files, of_files)
+{
+    static const char *const names[] = { "a\nb.tar.pgm", "a\"b.pgm", "a,b.pgm", "plain.pgm" };
+    mkdir(io_at("in"), 0777);
+    for (int i = 0; i < 4; i++)
+        pipe_text(io_dir, format("in/%s", names[i]), i == 2 ? "P5 1 1 255\n" : "P5 1 1 255\n\7");
+    io_done(format("on_error: drop\nbuffers: {p: {dtype: u8, shape: [1, 1]}}\nstages:\n  - {use: read, %s, out: p}\n"
+                   "  - {use: reduce, op: max, in: p, out: m}\n"
+                   "  - {use: write, path: t.csv, columns: [frame.file, frame.index, m, frame.name]}\n", of_files[_i].read));
+    holds("t.csv", format("frame.file,frame.index,m,frame.name\n%s", of_files[_i].want));
+}
+
+/* Rows of a group that are frames again have no name but that of a buffer from before it, whatever the group left out. */
+TEST_LOOP(table_of_a_group, 0, 2)
+{
+    mkdir(io_at("in"), 0777);
+    for (int i = 0; i < 6; i++)
+        pipe_text(io_dir, format("in/%d.pgm", i), i == 2 ? "P5 1 1 255\n" : format("P5 1 1 255\n%c", 'a' + i));
+    io_done(format("on_error: drop\ndepth: 9\nbuffers: {p: {dtype: u8, shape: [1, 1]}}\nstages:\n"
+                   "  - {use: read, path: 'in/*.pgm', out: p}\n  - {use: reduce, op: max, in: p, out: m}\n"
+                   "  - {use: group, frames: 4, in: m, out: g}\n  - {use: expr, in: g, expr: in - 96, out: h}\n"
+                   "  - {use: split, in: h, out: s}\n"
+                   "  - {use: write, in: [%s], path: t.csv, columns: [frame.index, frame.file, %s]}\n", _i ? "m, s" : "s",
+                   _i ? "m, s" : "s"));
+    holds("t.csv", _i ? "frame.index,frame.file,m,s\n0,0.pgm,97,1\n1,1.pgm,98,2\n3,3.pgm,100,4\n4,4.pgm,101,5\n5,5.pgm,102,6\n"
+                      : "frame.index,frame.file,s\n0,,1\n1,,2\n3,,4\n4,,5\n5,,6\n");
+}
+
+/* The time, and numbers of metadata, of which a frame may have none. */
+TEST(table_of_metadata)
+{
+    pipe_text(io_dir, "some.lua", "function produce(frame, y)\n  if frame.index == 2 then return false end\n  y:fill(0.1)\n"
+              "  frame.time = 1e9 + frame.index / 4\n  if frame.index == 1 then frame.meta.gain = 0.1 end\nend\n");
+    io_runs("metadata: [gain]\nbuffers: {x: {dtype: f32, shape: [1]}}\nstages:\n  - {use: lua, script: some.lua, in: [], out: x}\n"
+            "  - {use: expr, expr: in}\n  - {use: write, path: t.csv, columns: [frame.time, x, frame.meta.gain]}\n");
+    holds("t.csv", "frame.time,x,frame.meta.gain\n2001-09-09T01:46:40.000000000Z,0.1,\n2001-09-09T01:46:40.250000000Z,0.1,0.1\n");
+}
+
+/* Rows of two buffers that do not go together in a frame are an error of that frame; those before it stay. */
+TEST_LOOP(table_of_parts, 0, 2)
+{
+    pipe_text(io_dir, "part.lua", "stateless = true\nfunction process(f, x, y)\n  y:copy(x)\n  if f.index == 2 then f.valid = 1 end\nend\n");
+    io_fails(format("buffers: {x: {dtype: u8, shape: [2]}, y: {dtype: u8, shape: [2]}}\nstages:\n"
+                    "  - {use: generate, frames: 4, out: x}\n  - {use: lua, script: part.lua, out: y}\n"
+                    "  - {use: write, in: [x, y], path: t.csv, live: true, %s}\n", _i ? "columns: [a, b]"
+                    : "stack: true, columns: [a, b, c, d]"), 1, _i ? "t.csv' cannot be written: a row is one of each buffer, and of the first the frame has 2 rows, of another 1" : "cannot stack a frame of 1 row on frames of 2");
+    holds("t.csv", _i ? "a,b\n0,0\n1,1\n2,2\n3,3\n" : "a,b,c,d\n0,1,0,1\n2,3,2,3\n");
+}
+
+static const struct { const char *write, *said; } no_tables[] = {
+    { "in: x, path: t.npy, columns: [a, b]", "'columns' has no effect on a file that is not a .csv or .tsv" },
+    { "in: x, path: t.jsonl, columns: [a, b]", "'columns' has no effect on a file that is not a .csv or .tsv" },
+    { "in: [x, n], path: t.npy", "t.npy' takes one buffer: several are in a table, which is a .csv or .tsv with 'columns'" },
+    { "in: [x, n], path: t.csv", "t.csv' takes one buffer" },
+    { "in: x, path: t.csv, columns: [a, b]", "2 names of numbers, and a row has 1 number: 'stack: true' makes one row" },
+    { "in: x, path: t.csv, stack: true, columns: [a]", "1 name of a number, and a row has 2 numbers" },
+    { "in: x, path: t.csv, stack: true, columns: [frame.index]", "0 names of numbers, and a row has 2 numbers" },
+    { "in: [x, n], path: t.csv, stack: true, columns: [a, b]", "2 names of numbers, and a row has 3 numbers" },
+    { "in: [x, n], path: t.csv, columns: [a, b]", "'in' has 2 rows, 'n' 1: 'stack: true' makes one row of each frame" },
+    { "in: v, path: t.csv, stack: true, columns: [a, b, c, d]", "text has frames of shape [rows] or [rows, columns]" },
+    { "in: x, path: t.csv, columns: []", "a table has a name for each number of a row" },
+    { "in: x, path: t.csv, stack: true, columns: [a, a]", "two columns are called 'a'" },
+    { "in: x, path: t.csv, stack: true, columns: [a, '']", "a column needs a name" },
+    { "in: x, path: t.csv, stack: true, columns: [a, b, frame.number]", "a frame has no 'frame.number': frame.index, frame.time" },
+    { "in: x, path: t.csv, stack: true, columns: [a, b, frame.meta.gain]", "'frame.meta.gain': say 'metadata: [...]' with it" },
+    { "in: x, path: t.csv, stack: true, columns: [a, b, frame.meta.time]", "the time of a frame is 'frame.time'" },
+};
+
+TEST_EACH(no_table, no_tables)
+{
+    io_fails(format(TABLE("%s"), no_tables[_i].write), 3, no_tables[_i].said);
 }
 
 /* What is live can be read at any time; what failed keeps its rows. */

@@ -122,20 +122,27 @@ static bool is_too_long(char err[GP_WHY])
     return gp_why(err, "makes a name of more than %d bytes", PATH_MAX - 1);
 }
 
-bool gp_path_put_time(char out[PATH_MAX], const char *pattern, int64_t time_ns, char err[GP_WHY])
+int gp_utc_text(char to[GP_UTC_TEXT], int64_t time_ns, const char *date, const char *hour)
 {
     const int64_t second = 1000000000;
     int64_t ns = (time_ns % second + second) % second;
     time_t whole = (time_t)((time_ns - ns) / second);
     struct tm utc = { 0 };
-    size_t n = 0, k;
     gmtime_r(&whole, &utc);
+    return snprintf(to, GP_UTC_TEXT, "%04d%s%02d%s%02dT%02d%s%02d%s%02d.%09dZ", utc.tm_year + 1900, date, utc.tm_mon + 1, date,
+                    utc.tm_mday, utc.tm_hour, hour, utc.tm_min, hour, utc.tm_sec, (int)ns);
+}
+
+bool gp_path_put_time(char out[PATH_MAX], const char *pattern, int64_t time_ns, char err[GP_WHY])
+{
+    char time[GP_UTC_TEXT];
+    size_t n = 0, k;
+    gp_utc_text(time, time_ns, "", "");
     for (const char *p = pattern; *p && n < PATH_MAX; p += k) {
         k = gp_path_conversion(p);
         k = k ? k : 1;
         n += k == 2 && p[1] == 't'
-           ? (size_t)snprintf(out + n, PATH_MAX - n, "%04d%02d%02dT%02d%02d%02d.%09dZ", utc.tm_year + 1900, utc.tm_mon + 1,
-                              utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, (int)ns)
+           ? (size_t)snprintf(out + n, PATH_MAX - n, "%s", time)
            : (size_t)snprintf(out + n, PATH_MAX - n, "%.*s", (int)k, p);
     }
     return n < PATH_MAX || is_too_long(err);

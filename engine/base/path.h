@@ -29,8 +29,12 @@ bool gp_path_has_name(const char *path);               /* has a %n */
 bool gp_path_has_time(const char *path);               /* has a %t */
 /* The length of the folders at the beginning of `path` that have no number, with the last '/'. */
 size_t gp_path_fixed(const char *path);
-/* The pattern with a time, in ns since 1970, for each %t: in UTC, as 20260131T235959.123456789Z, so that names are in the
- * order of times. False when it does not fit. */
+/* A time, in ns since 1970, in UTC: 20260131T235959.123456789Z, with these texts between the parts of the date and of
+ * the hour. Its length. */
+enum { GP_UTC_TEXT = 96 };
+int gp_utc_text(char to[GP_UTC_TEXT], int64_t time_ns, const char *date, const char *hour);
+/* The pattern with a time for each %t, with nothing between, so that names are in the order of times. False when it does
+ * not fit. */
 bool gp_path_put_time(char out[PATH_MAX], const char *pattern, int64_t time_ns, char err[GP_WHY]);
 /* The path with this number and, for %n, `name`; %% becomes %, a %t stays. False when
  * it does not fit, with an empty text in `out`. */

@@ -44,7 +44,7 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
         if (i == lead || in->age.born_ns < m.age.born_ns)
             m.age = in->age;
         if (!m.name)
-            m.name = in->name;
+            m.name = in->name, m.file = in->file;
     }
     return m;
 }
@@ -250,7 +250,7 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
         }
         if (view->numbers && fr->index < p->host->cached)
             gp_numbers_write(port->ring, fr->index, &view->numbers[j]);
-        *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
+        *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name, .file = view->file[j],
                              .hole = hole, .gaps = view->partial[j] ? w.meta->gaps : 0, .touched = true, .age = view->age[j] };
     }
     return bytes;

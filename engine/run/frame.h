@@ -56,7 +56,7 @@ typedef struct gp_age {
 typedef struct gp_meta {
     int64_t rows;              /* valid rows */
     int64_t time_ns;
-    const char *name;
+    const char *name, *file;   /* file: the same with its extension; NULL: there is none */
     gp_hole hole;
     uint64_t gaps;             /* of rows that are frames of a group: bit j, its frame j is a hole; 0: rows are at their
                                   places. GP_GAPS_MANY: a hash of the bits, which are more, or it is not known which

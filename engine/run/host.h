@@ -20,6 +20,7 @@ struct gp_worker_view {        /* one worker's frames; index 0 is the first laid
     gp_frame *frame;
     gp_view *view;             /* per frame: inputs, then outputs */
     gp_age *age;               /* per frame */
+    const char **file;         /* per frame: as gp_meta has it */
     gp_numbers *numbers;       /* per frame; NULL: the pipeline lists no metadata */
     bool *partial;             /* per frame: some type is not that of a whole frame */
     gp_host_unwritten *unwritten;  /* per output; NULL: there is nothing to look at any more */

@@ -69,6 +69,15 @@ int gp_meta_keys(const gp_call *c, const char *const **keys)
     return g ? g->nmetadata : 0;
 }
 
+/* Where a frame that run() was given stands in what its worker sees. */
+static size_t place_of(const gp_threadrt *t, const gp_frame *f)
+{
+    const gp_graph *g = t->run->graph;
+    bool shared = t->actor->shared;
+    uint64_t first = t->actor->host->view[t->worker].frame[0].index;
+    return (size_t)(gp_firing_of(g, shared, f->index) - gp_firing_of(g, shared, first));
+}
+
 /* NULL: the key is not listed, or is that of the frame's time; *key: which it is. */
 static gp_numbers *find(const gp_call *c, const gp_frame *f, const char *name, int *key)
 {
@@ -79,10 +88,7 @@ static gp_numbers *find(const gp_call *c, const gp_frame *f, const char *name, i
         ++*key;
     if (*key == n || !strcmp(name, "time"))
         return NULL;
-    const gp_worker_view *wv = &t->actor->host->view[t->worker];
-    const gp_graph *g = t->run->graph;
-    bool shared = t->actor->shared;
-    return &wv->numbers[gp_firing_of(g, shared, f->index) - gp_firing_of(g, shared, wv->frame[0].index)];
+    return &t->actor->host->view[t->worker].numbers[place_of(t, f)];
 }
 
 bool gp_meta_get(const gp_call *c, const gp_frame *f, const char *key, double *value)
@@ -105,4 +111,17 @@ bool gp_meta_set(const gp_call *c, const gp_frame *f, const char *key, const dou
     if (value)
         n->set |= 1u << k, n->value[k] = *value;
     return true;
+}
+
+const char *gp_frame_file(const gp_call *c, const gp_frame *f)
+{
+    const gp_threadrt *t = c->ctx;
+    return t->run->graph ? t->actor->host->view[t->worker].file[place_of(t, f)] : NULL;
+}
+
+void gp_frame_set_file(const gp_call *c, const gp_frame *f, const char *file)
+{
+    const gp_threadrt *t = c->ctx;
+    if (t->run->graph)
+        t->actor->host->view[t->worker].file[place_of(t, f)] = file;
 }

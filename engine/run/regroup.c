@@ -80,6 +80,8 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
     gp_meta m = *gp_meta_of(input(p), own);
     gp_hole worst = GP_NO_HOLE;
     bool first = true;
+    if (g->split && input(p)->buffer->rows)    /* its rows are frames, of which each had its own */
+        m.name = m.file = NULL;
     if (!g->stack)
         return m;
     m.rows = 0;
@@ -93,7 +95,7 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
         }
         m.rows++;
         if (!g->back && first)         /* the first of a group says when it was, and its name */
-            m.time_ns = in->time_ns, m.name = in->name, *says = f;
+            m.time_ns = in->time_ns, m.name = in->name, m.file = in->file, *says = f;
         if (first || in->age.born_ns < m.age.born_ns)
             m.age = in->age;
         first = false;

@@ -16,6 +16,7 @@ void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
     wv->frame = GP_NEW_LINES(a, gp_frame, max);
     wv->view = GP_NEW_LINES(a, gp_view, max * ports + 1);
     wv->age = GP_NEW_LINES(a, gp_age, max);
+    wv->file = GP_NEW_LINES(a, const char *, max);
     wv->partial = GP_NEW_LINES(a, bool, max);
     if (p->run->graph->nmetadata)
         wv->numbers = GP_NEW_LINES(a, gp_numbers, max);
@@ -35,7 +36,7 @@ static void read_none(gp_worker_view *wv, uint64_t first, int n)
     gp_frame *fr = wv->frame;
     for (int j = 0; j < n; j++) {
         fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
-        fr[j].time_ns = 0, fr[j].name = NULL;
+        fr[j].time_ns = 0, fr[j].name = wv->file[j] = NULL;
         wv->age[j].born_ns = 0;
     }
 }
@@ -50,7 +51,7 @@ static int read_first(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, in
         if (w.meta->hole)
             return j;
         fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
-        fr[j].time_ns = w.meta->time_ns, fr[j].name = w.meta->name;
+        fr[j].time_ns = w.meta->time_ns, fr[j].name = w.meta->name, wv->file[j] = w.meta->file;
         age[j] = w.meta->age;
     }
     return n;
@@ -64,7 +65,7 @@ static int read_more(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int
         if (w.meta->hole)
             return j;
         if (!wv->frame[j].name && !r->buffer->carried)
-            wv->frame[j].name = w.meta->name;
+            wv->frame[j].name = w.meta->name, wv->file[j] = w.meta->file;
         if (w.meta->age.born_ns < wv->age[j].born_ns)
             wv->age[j] = w.meta->age;
     }
@@ -76,7 +77,7 @@ static void read_absent(const gp_actorrt *p, gp_worker_view *wv, uint64_t first)
 {
     gp_meta m = gp_frame_meta(p, first);
     wv->frame->index = first, wv->frame->status = GP_OK;
-    wv->frame->time_ns = m.time_ns, wv->frame->name = m.name;
+    wv->frame->time_ns = m.time_ns, wv->frame->name = m.name, *wv->file = m.file;
     *wv->age = m.age;
 }
 

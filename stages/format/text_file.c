@@ -34,6 +34,7 @@ int gp_text_spell(char to[GP_FILEMETA_NUMBER], double x)
     return put_float(to, x, false, true);
 }
 
+/* One element, and its NUL. */
 static int put_element(char *to, const char *from, gp_dtype t, bool json)
 {
     switch (t) {
@@ -59,6 +60,11 @@ static int put_element(char *to, const char *from, gp_dtype t, bool json)
         return put_float(to, t == GP_F32 ? (double)f : d, t == GP_F32, json);
     }
     }
+}
+
+int gp_text_element(char to[GP_FILEMETA_NUMBER], const void *from, gp_dtype t)
+{
+    return put_element(to, from, t, false);
 }
 
 static bool encode(const gp_rowsfile *as, const void *frame, const gp_type *t, gp_growbuf *out, char err[GP_WHY])
@@ -97,6 +103,6 @@ static const char *why_not(const gp_type *t, const char *path)
     .decode_ns = 20, .head = gp_text_head, .open = gp_text_open, .read = gp_text_read, \
     .leave = gp_text_leave, .close = gp_text_close, .why_not = why_not, .encode = encode
 
-const gp_rowsfile gp_csv = { .name = "CSV", .options = { "header", "decimal" }, .separator = ',', TEXT };
-const gp_rowsfile gp_tsv = { .name = "TSV", .options = { "header", "decimal" }, .separator = '\t', TEXT };
+const gp_rowsfile gp_csv = { .name = "CSV", .options = { "header", "decimal", "columns" }, .separator = ',', TEXT };
+const gp_rowsfile gp_tsv = { .name = "TSV", .options = { "header", "decimal", "columns" }, .separator = '\t', TEXT };
 const gp_rowsfile gp_jsonl = { .name = "JSON lines", TEXT };

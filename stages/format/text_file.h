@@ -9,3 +9,5 @@ gp_rows *gp_text_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
 bool gp_text_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 void gp_text_leave(void *own);
 void gp_text_close(gp_rows *f);
+/* An element as CSV has it: the fewest digits that are read back to the same bits. Its length. */
+int gp_text_element(char to[GP_FILEMETA_NUMBER], const void *from, gp_dtype t);

@@ -476,7 +476,7 @@ static bool read_whole(gp_reader *r, gp_call *c, gp_read_worker *w, gp_frame *f,
     gp_view *v = &f->out[0];
     if (!open_file(r, w, &w->whole, file, v, why))
         return false;
-    f->name = r->stem[file];
+    gp_read_name(r, c, f, file);
     bool ok = gp_read_is_pictures(r->o) || read_piece(&w->whole, w, 0, v, why);
     gp_piece_release(&w->whole);
     return ok && (!gp_read_is_pictures(r->o) || decode(r, c, w, f, file, why));
@@ -541,7 +541,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f, int most, int *n
         ok = p.is_read ? p.ok : read_at_once(r, f, &p) || read_piece(p.in, w, p.piece, &f->out[0], why);
         *n = p.n;
         for (int i = 0; i < p.n; i++)
-            f[i].name = r->stem[p.file];
+            gp_read_name(r, c, &f[i], p.file);
         faulty = p.in->rows && *p.in->rows->fault;
         pthread_mutex_lock(&r->lock);
         gp_piece_release(p.in);

@@ -83,7 +83,7 @@ typedef struct gp_ahead gp_ahead;
 typedef struct gp_reader {
     const gp_read_opts *o;
     gp_type most;              /* a whole frame */
-    char **stem;               /* per file; live: one */
+    char **name;               /* per file; live: one: without its extension, and behind the NUL of that with it */
     gp_read_worker *worker;
     int workers;
     gp_pace pace;
@@ -133,6 +133,13 @@ bool gp_read_is_video(const gp_read_opts *o);
 gp_cut_how gp_read_cut(const gp_read_opts *o);
 /* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
+
+/* The frame is of this file. */
+static inline void gp_read_name(const gp_reader *r, const gp_call *c, gp_frame *f, int file)
+{
+    f->name = r->name[file];
+    gp_frame_set_file(c, f, f->name + strlen(f->name) + 1);
+}
 
 /* files.c: makes frame f->index, and where these are plain bytes behind it those that follow, of at most `most`; *n is
  * how many. f->status is the caller's to set. */

@@ -309,7 +309,8 @@ gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first)
         return GP_AGAIN;
     }
     v->type.dim[0] = came.rows;
-    f->name = r->stem[0], f->time_ns = came.time_ns;
+    gp_read_name(r, c, f, 0);
+    f->time_ns = came.time_ns;
     if (came.came_ns)
         gp_source_came(c, f, came.came_ns);
     r->worker[c->worker].none |= came.none;

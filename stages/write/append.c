@@ -40,6 +40,8 @@ static bool ends_text(const gp_writer *w, int fd, int64_t size, char why[GP_WHY]
 {
     const gp_write_opts *o = w->o;
     const gp_rowsfile *as = gp_rowsfile_of(o->as);
+    if (o->columns.n)
+        return !size || gp_table_ends(o, fd, size, why);
     gp_growbuf head = { 0 };
     gp_type is = { 0 }, row = w->joined;
     row.dim[0] = 1;
@@ -128,7 +130,8 @@ bool gp_append_open(gp_writer *w, const char *path, char why[GP_WHY])
         return false;
     f->keeps = true;                   /* what another makes of this name from now on */
     if (w->goes_on && there) {
-        w->size = (size_t)was[0], w->joined.dim[0] = (int64_t)was[1], w->head = (size_t)was[2], w->nbegin = 0;
+        w->size = (size_t)was[0], w->joined.dim[0] = (int64_t)was[1], w->head = (size_t)was[2];
+        w->nbegin = w->size ? 0 : w->nbegin;
         return !w->head || gp_writer_put_header(w, why);
     }
     if (w->goes_on)
@@ -143,5 +146,6 @@ bool gp_append_open(gp_writer *w, const char *path, char why[GP_WHY])
                                                                                    : ends_raw(w, size, why)))
         return false;
     w->size = (size_t)size;
+    w->nbegin = size ? 0 : w->nbegin;
     return true;
 }

@@ -211,6 +211,7 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
         { "compression", "PNG, TIFF or Zarr" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or .y4m" },
         { "sample_rate", "recording" }, { "frame_rate", ".y4m" }, { "pixel_aspect", ".y4m" }, { "siting", ".y4m" },
         { "bits", ".y4m" }, { "range", ".y4m" }, { "member", ".npz" }, { "chunk", "Zarr" },
+        { "columns", ".csv or .tsv" },
     };
     char what[64];
     bool ok = true;
@@ -224,6 +225,8 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
                                         "instance "
                              "to 44100; or where frames are from recordings, say 'metadata: [sample_rate]' at the top",
                              o->path);
+    if (ok && gp_shape_node(s, "columns") && !gp_table_check(s))
+        return false;
     if (ok && gp_write_is_video(o) && !check_video(s, o))
         return false;
     if (ok && gp_write_is_pictures(o) && o->subsampling == GP_Y4M_MONO)
@@ -309,6 +312,10 @@ bool gp_write_shape(gp_shape *s)
     const gp_type *t = &s->in[0];
     if (s->partial)
         return true;
+    o->nin = s->nin;
+    if (s->nin > 1 && !o->columns.n)
+        return gp_shape_fail(s, "in", "'%s' takes one buffer: several are in a table, which is a .csv or .tsv with 'columns'",
+                             o->path);
     gp_type row = *t;                          /* a stacked frame is one */
     row.ndim += o->stack, row.dim[1] = o->stack ? t->dim[0] : t->dim[1];
     const char *why = gp_write_is_pictures(o)    ? gp_picfile_of(o->as)->why_not(t, o->path)
@@ -318,7 +325,9 @@ bool gp_write_shape(gp_shape *s)
     if (why)
         return gp_shape_fail(s, o->to, "'%s' cannot hold %s: %s", o->path,
                              gp_type_text(t, have), why);
-    if (!o->format && gp_write_is_text(o) && t->dtype == GP_U8 && t->ndim == 1 && t->dim[0] >= LINE && !o->stack)
+    if (o->columns.n && !gp_table_shape(s))
+        return false;
+    if (!o->format && gp_write_is_text(o) && !o->columns.n && t->dtype == GP_U8 && t->ndim == 1 && t->dim[0] >= LINE && !o->stack)
         return gp_shape_fail(s, o->to, "'%s' would have a number for each byte of a frame: say 'format: raw' if it is text, or "
                              "'format: %s' if numbers are meant", o->path, gp_filetype_word(o->as));
     if (gp_write_is_video(o) && s->in_varies[0])

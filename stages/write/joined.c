@@ -207,8 +207,10 @@ static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[
     return false;
 }
 
-bool gp_writer_spell(const gp_writer *w, const gp_frame *f, gp_growbuf *to, char why[GP_WHY])
+bool gp_writer_spell(const gp_writer *w, const gp_call *c, const gp_frame *f, gp_growbuf *to, char why[GP_WHY])
 {
+    if (w->o->columns.n)
+        return gp_table_spell(w->o, c, f, to, why);
     gp_type t = f->in[0].type;
     if (w->o->stack)
         t = (gp_type){ t.dtype, 2, { 1, t.dim[0] } };
@@ -217,12 +219,12 @@ bool gp_writer_spell(const gp_writer *w, const gp_frame *f, gp_growbuf *to, char
 }
 
 /* The frames as text, in v[0]. */
-static bool spell(gp_writer *w, const gp_frame *f, int n, struct iovec *v, char why[GP_WHY])
+static bool spell(gp_writer *w, const gp_call *c, const gp_frame *f, int n, struct iovec *v, char why[GP_WHY])
 {
     gp_growbuf *to = &w->worker[0].encoded;
     to->n = 0;
     for (int i = 0; i < n; i++)
-        if (!gp_writer_spell(w, &f[i], to, why))
+        if (!gp_writer_spell(w, c, &f[i], to, why))
             return false;
     v[0] = (struct iovec){ to->data, to->n };
     return true;
@@ -234,7 +236,7 @@ static int video_parts(gp_writer *w, const struct iovec *v, int n, struct iovec 
     const char *before = gp_rowsfile_of(w->o->as)->before;
     int k = 0;
     if (w->nbegin)
-        all[k++] = (struct iovec){ w->begin, w->nbegin };
+        all[k++] = (struct iovec){ (char *)w->begin, w->nbegin };
     for (int i = 0; i < n; i++) {
         all[k++] = (struct iovec){ (void *)before, strlen(before) };
         all[k++] = v[i];
@@ -262,9 +264,11 @@ static bool append_frames(gp_writer *w, gp_call *c, const gp_frame *f, struct io
     struct iovec all[2 * GP_WRITE_RUN + 1];
     if (gp_write_is_video(w->o))
         return append(w, all, video_parts(w, v, n, all), rows, why);
-    if (gp_write_is_text(w->o))
-        return spell(w, f, n, v, why) && (!w->o->rotate_size || gp_rotate(w, c, f, v[0].iov_len, why))
-            && append(w, v, 1, rows, why);
+    if (gp_write_is_text(w->o)) {
+        bool ok = spell(w, c, f, n, v, why) && (!w->o->rotate_size || gp_rotate(w, c, f, v[0].iov_len, why));
+        all[0] = (struct iovec){ (char *)w->begin, w->nbegin }, all[1] = v[0];
+        return ok && append(w, all, 2, rows, why);
+    }
     if (w->o->arrays)
         return arrays(w, f, v, n, all) ? append(w, all, 2 * n, rows, why)
                                        : gp_why(why, "cannot be written: " GP_WHY_MEMORY);
@@ -311,14 +315,23 @@ static bool fail(gp_writer *w, gp_call *c, const gp_frame *f, int n, char why[GP
     return false;
 }
 
+const gp_view *gp_writer_misfit(const gp_writer *w, const gp_frame *f)
+{
+    bool whole = w->o->stack || w->o->pages || gp_write_is_video(w->o);
+    for (int i = 0; i < w->o->nin; i++)
+        if (f->in[i].type.dim[0] != (whole ? f->in[i].rows : f->in[0].type.dim[0]))
+            return &f->in[i];
+    return NULL;
+}
+
 bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f)
 {
-    const gp_view *in = &f->in[0];
-    if (gp_write_is_video(w->o) && in->type.dim[0] != in->rows)
+    const gp_view *in = gp_writer_misfit(w, f);
+    if (in && gp_write_is_video(w->o))
         return gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' holds pictures of one size, and this frame has %lld "
                        "of %lld rows", (unsigned long long)f->index, w->o->path, (long long)in->type.dim[0],
                        (long long)in->rows);
-    return !(w->o->stack || w->o->pages) || in->type.dim[0] == in->rows
+    return !in || !(w->o->stack || w->o->pages)
         || gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' cannot stack a frame of %lld row%s on frames of %lld: "
                    "%s, or leave it out before (a group has 'tail: drop'; a script returns 'drop')",
                    (unsigned long long)f->index, w->o->path, (long long)in->type.dim[0], gp_plural(in->type.dim[0]),
@@ -361,8 +374,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
         const gp_view *in = &f[k].in[0];
         if (k && bytes + gp_bytes(&in->type) > most)
             break;
-        bool partial = (o->stack || o->pages || gp_write_is_video(o)) && in->type.dim[0] != in->rows;
-        if (partial && k)
+        if (k && gp_writer_misfit(w, &f[k]))
             break;                     /* first those before it */
         if (k && o->rotates && ((text && o->rotate_size)
                                 || gp_rotate_due(w, &f[k], k, bytes + gp_bytes(&in->type) + before * (size_t)(k + 1))))
@@ -458,8 +470,8 @@ bool gp_writer_finish(gp_call *c)
     gp_status s = reach_joined(w, c, why);
     if (s == GP_STOPPED)
         return true;
-    if (s == GP_OK && w->nbegin) {     /* a video without frames */
-        struct iovec v = { w->begin, w->nbegin };
+    if (s == GP_OK && w->nbegin) {     /* a video, a table without frames */
+        struct iovec v = { (char *)w->begin, w->nbegin };
         if (!append(w, &v, 1, 0, why))
             return fail(w, c, NULL, 0, why);
         w->nbegin = 0;

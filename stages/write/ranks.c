@@ -117,14 +117,14 @@ static int spell(gp_writer *w, gp_call *c, const gp_frame *f, int n, piece p[GP_
     text->n = 0;
     for (; k < n && (!w->relay || text->n < RELAYED); k++) {
         const gp_view *in = &f[k].in[0];
-        if (k && (w->o->stack || gp_write_is_video(w->o)) && in->type.dim[0] != in->rows)
+        if (k && gp_writer_misfit(w, &f[k]))
             break;                     /* first those before it */
         if (!gp_writer_stacks(w, c, &f[k]))
             return 0;
         p[k] = (piece){ in->data, gp_bytes(&in->type) };
         if (!encodes(w))
             continue;
-        if (!(gp_write_is_text(w->o) ? gp_writer_spell(w, &f[k], text, why) : spell_bytes(w, in, why))) {
+        if (!(gp_write_is_text(w->o) ? gp_writer_spell(w, c, &f[k], text, why) : spell_bytes(w, in, why))) {
             gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f[k].index, w->o->path, why);
             return 0;
         }

@@ -70,7 +70,7 @@ static bool put(gp_writer *w, char why[GP_WHY])
     for (int i = 0, k; i < y->nparts; i += k) {
         int first = 0;
         if (w->nbegin)
-            v[first++] = (struct iovec){ w->begin, w->nbegin };
+            v[first++] = (struct iovec){ (char *)w->begin, w->nbegin };
         for (k = 0; first + k < PARTS && i + k < y->nparts; k++) {
             const gp_write_part *p = &y->part[i + k];
             v[first + k] = (struct iovec){ y->all[p->rank].data + y->has[p->rank], p->n };

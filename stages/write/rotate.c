@@ -36,8 +36,7 @@ static bool open_next(gp_writer *w, const gp_frame *f, char why[GP_WHY])
     pthread_mutex_unlock(&w->lock);
     w->in_file = 0;
     w->head = w->size = 0;
-    if (gp_write_is_video(o))
-        w->nbegin = gp_rowsfile_of(o->as)->begin(&o->rows, &frame, w->begin);
+    gp_writer_begin(w, &frame);
     return gp_writer_open_joined(w, w->path, &frame, why);
 }
 

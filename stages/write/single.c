@@ -103,9 +103,9 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
     }
     if (gp_write_is_text(w->o)) {
         d->encoded.n = 0;
-        const gp_rowsfile *as = gp_rowsfile_of(w->o->as);
-        if (!as->encode(as, in->data, &in->type, &d->encoded, why))
+        if (!gp_writer_spell(w, c, f, &d->encoded, why))
             return GP_FAILED;
+        v[0] = (struct iovec){ (char *)w->begin, w->nbegin };
         v[1] = (struct iovec){ d->encoded.data, d->encoded.n };
     }
     /* The first of two frames with one name has it, whichever is encoded first. */

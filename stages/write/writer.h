@@ -3,7 +3,8 @@
  * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
  * all frames to one file, to standard output or to a process, by one; rotate.c has it begin another file; append.c
  * finds the end of one that is there; ranges.c to one file, by several; ranks.c to one
- * file, by several ranks, and relay.c to standard output, by the first of them. Functions that return bool put into
+ * file, by several ranks, and relay.c to standard output, by the first of them; table.c makes rows of frames whose numbers
+ * have names. Functions that return bool put into
  * `why` how the sentence goes on that begins with the file's name. */
 #pragma once
 
@@ -19,6 +20,13 @@ enum { GP_WRITE_RUN = 64 };            /* frames in a call, at most */
 enum { GP_REPLACE, GP_REFUSE, GP_NEXT };
 enum { GP_NOT_DURABLE, GP_AT_END, GP_FILE_BY_FILE };
 
+/* What stands in a column of a table: something of the frame, or an element of a row of an input. */
+typedef struct gp_column {
+    enum { GP_COLUMN_INDEX, GP_COLUMN_TIME, GP_COLUMN_NAME, GP_COLUMN_FILE, GP_COLUMN_META, GP_COLUMN_NUMBER } is;
+    const char *key;           /* ... of its metadata */
+    int port; int64_t at;      /* ... of the input */
+} gp_column;
+
 typedef struct gp_write_opts {
     const char *path;          /* of a process the name of its program */
     gp_texts command;
@@ -30,6 +38,7 @@ typedef struct gp_write_opts {
     int if_exists, durable, subsampling, siting, range;
     int64_t bits;
     const char *frame_rate, *pixel_aspect, *member;
+    gp_texts columns;
     /* found by check() */
     gp_loc at;
     const char *to;            /* the option that says where to: "path", "command" */
@@ -47,6 +56,9 @@ typedef struct gp_write_opts {
     bool pages;                /* of a TIFF, each of which is a frame */
     bool to_stdout;
     bool arrays;               /* to a stream, an array a frame, each with its header */
+    int nin;
+    gp_column *column;         /* of a table, for each of `columns`; */
+    const char *header;        /* ... its first line */
 } gp_write_opts;
 
 typedef struct gp_write_worker {
@@ -87,7 +99,8 @@ typedef struct gp_writer {
     gp_rows_out *rows;         /* of a format that is not plain bytes; NULL: it is, or its first frame says */
     int64_t rate;              /* ... the sample rate; 0: it is not known yet, or an option says it */
     gp_process *process;       /* that reads what is written, or NULL */
-    char begin[GP_Y4M_LINE];   /* of a video: what is to be written before its first frame; */
+    char line[GP_Y4M_LINE];    /* of a video: its header */
+    const char *begin;         /* of a video, a table: what is to be written before its first frame; */
     size_t nbegin;             /* its bytes; 0: it was */
     bool began;                /* a frame came, be it one of no rows */
     gp_call *call;             /* the one that writes to a joined file now */
@@ -126,6 +139,9 @@ bool gp_write_creates(const gp_write_opts *o);
 bool gp_write_is_video(const gp_write_opts *o);
 bool gp_write_is_folder(const gp_write_opts *o);
 
+/* A file begins, whose frames are like this: what is to be written before the first. */
+void gp_writer_begin(gp_writer *w, const gp_type *frame);
+
 /* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_AGAIN; GP_FAILED with
  * `why`. */
 gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[GP_WHY]);
@@ -159,12 +175,22 @@ bool gp_writer_open_joined(gp_writer *w, const char *path, const gp_type *frame,
 bool gp_writer_close_joined(gp_writer *w, char why[GP_WHY]);
 bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_writer_finish(gp_call *c);
+/* An input of a frame that has not as many rows as it has to: all, where frames are stacked, are pages or video; in a
+ * table those of the first. NULL: there is none. */
+const gp_view *gp_writer_misfit(const gp_writer *w, const gp_frame *f);
 /* Can a frame be a row of a stacked file? Else an error is added. */
 bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f);
 /* Adds a frame as text. */
-bool gp_writer_spell(const gp_writer *w, const gp_frame *f, gp_growbuf *to, char why[GP_WHY]);
+bool gp_writer_spell(const gp_writer *w, const gp_call *c, const gp_frame *f, gp_growbuf *to, char why[GP_WHY]);
 /* Writes the header of the joined file as it now is; its length stays the same. */
 bool gp_writer_put_header(gp_writer *w, char why[GP_WHY]);
+
+/* table.c: what `columns` says, as far as it does not depend on frames; the rest; the same as gp_writer_spell. Does an open
+ * file of so many bytes begin as such a table, and end with a row? */
+bool gp_table_check(gp_shape *s);
+bool gp_table_shape(gp_shape *s);
+bool gp_table_spell(const gp_write_opts *o, const gp_call *c, const gp_frame *f, gp_growbuf *to, char why[GP_WHY]);
+bool gp_table_ends(const gp_write_opts *o, int fd, int64_t size, char why[GP_WHY]);
 
 /* ranges.c: the same by several workers. When it is open; of each frame, in order; once it has its range; what stays
  * of a file that does not come to its end. */

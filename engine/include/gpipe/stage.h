@@ -595,6 +595,10 @@ const void *gp_open_gather(const gp_open *o, const void *mine, size_t n);
 bool gp_meta_get(const gp_call *c, const gp_frame *f, const char *key, double *value);
 bool gp_meta_set(const gp_call *c, const gp_frame *f, const char *key, const double *value);
 int gp_meta_keys(const gp_call *c, const char *const **keys);
+/* The name of a frame's source file with its extension, which goes along with gp_frame.name and lives as long; NULL: it
+ * has none. For run() of a host stage, of the frames that it was given; sources set it. */
+const char *gp_frame_file(const gp_call *c, const gp_frame *f);
+void gp_frame_set_file(const gp_call *c, const gp_frame *f, const char *file);
 
 /* What a kernel's `frame` argument points to, one per frame of the launch. A
  * frame's infos, one for each stage of the segment that asks, are GP_INFO_BYTES apart; for a stage that is `batched` those of
