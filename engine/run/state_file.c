@@ -31,8 +31,8 @@ static bool failed(const gp_buffer *b, const char *path, const char *why, gp_err
     return gp_fail(errs, GP_E_RUN, b->save_at, "'save' of the state '%s': '%s' %s", b->name, path, why);
 }
 
-/* Has no other run save to the file of a state. What `init` is was looked at before that, by the compiler: a file that has
- * come since then is what another run saved meanwhile. */
+/* Keeps other runs from saving to the file of a state. The compiler looked for the file of `init` before that: one that has
+ * come since then is what another run has saved. */
 static bool hold(gp_run *run, const gp_buffer *b, gp_errs *errs)
 {
     char why[GP_WHY];
@@ -67,7 +67,7 @@ void gp_states_drop(gp_run *run)
     }
 }
 
-/* NULL: the run saves nothing, or goes on from one of another pipeline, which held it. */
+/* NULL: the run saves nothing, or goes on from a run of another pipeline, which held the file. */
 static const gp_outfile *held(const gp_run *run, const gp_buffer *b)
 {
     const gp_state_file *f = run->saves;
@@ -76,7 +76,7 @@ static const gp_outfile *held(const gp_run *run, const gp_buffer *b)
     return f ? &f->held : NULL;
 }
 
-/* Where it is, if a link is followed. */
+/* Where the file is when links are followed. */
 static const char *file_of(const gp_run *run, const gp_buffer *b)
 {
     return held(run, b) ? held(run, b)->path : b->save;
@@ -112,7 +112,7 @@ static bool take_next(const gp_run *run, const gp_buffer *b, gp_errs *errs)
     return !bad || failed(b, b->save, gp_strerror(bad), errs);
 }
 
-/* Is what this file has the state that was noted? */
+/* Does this file have the state that `resume` noted? */
 static bool is_noted(const gp_run *run, const gp_buffer *b, const char *path, void *data)
 {
     gp_errs ignored = { .n = 0 };
@@ -167,8 +167,8 @@ bool gp_states_name(const gp_run *run, gp_errs *errs)
     return ok;
 }
 
-/* With `resume` a run that was drained goes on with what was saved before, unless all sinks have all that the states have
- * had. One that is done names the states when there is nothing to go on any more. */
+/* With `resume` the files of a run that was drained get their names only if all sinks have what the states have had: else
+ * the next run goes on with what was saved before. Those of a run that is done get them later, by gp_states_name. */
 bool gp_states_save(gp_run *run, bool drained, gp_errs *errs)
 {
     bool ok = true, same = true;

@@ -18,9 +18,10 @@ typedef struct gp_saving {
     int stream, order;
     void *copy;
     uint64_t every;
-    _Atomic uint64_t frames;   /* the copy is behind so many that this run has made; 0: there is none */
-    struct gp_saving *first;   /* of those that are saved together, which has of all, with the saver's lock: */
-    uint64_t number, decided;  /* ... behind how many frames they are being saved; up to which number that is decided */
+    _Atomic uint64_t frames;   /* this run had made so many when the copy was queued; 0: there is no copy */
+    struct gp_saving *first;   /* the first of those that are saved together. It alone has, with the saver's lock: */
+    uint64_t number;           /* ... the number of the frame behind which they are being saved; 0: they are not; */
+    uint64_t decided;          /* ... up to which number it is decided whether they are */
 } gp_saving;
 
 struct gp_saver {
@@ -116,7 +117,7 @@ static bool record_copy(gp_rec *r, void *arg)
         && r->ops->order_pass(r, s->order, slot);
 }
 
-/* Is it to be saved behind so many frames? The first of those that are saved together to come to them decides. */
+/* Is it to be saved behind so many frames? Of those that are saved together the one decides that comes to them first. */
 static bool takes(struct gp_saver *v, gp_saving *s, uint64_t number)
 {
     gp_saving *g = s->first;
@@ -152,7 +153,8 @@ void gp_states_reaped(const gp_actorrt *p)
         gp_eventcount_wake(&p->run->saver->changed);
 }
 
-/* The first of those of which there are copies, and whose frames have all come to a good end. */
+/* Finds states that are saved together, each of which has been copied, and whose frames before the copy have all come to a
+ * good end. Returns the first of them. */
 static gp_saving *due(struct gp_saver *v)
 {
     for (gp_saving *g = v->of; g < v->of + v->n; g++) {
@@ -172,7 +174,7 @@ static bool has_stopped(void *arg)
     return atomic_load(&((struct gp_saver *)arg)->stop);
 }
 
-/* With `resume`: waits until all sinks have so many frames, or will not have them any more. */
+/* Waits until all sinks have so many frames, and `resume` has noted that. False: they will not have them any more. */
 static bool noted(gp_run *run, uint64_t frames)
 {
     enum { LOOK_NS = 20000000 };

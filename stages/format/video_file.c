@@ -31,11 +31,11 @@ typedef struct video {
     gp_look is;
     AVCodecContext *codec;
     AVPacket *packet;
-    bool careful;              /* one thread decodes: something is damaged, or would not be told */
-    _Atomic bool doubt;        /* the decoder said that something is wrong; if it is careful, */
-    char why[GP_WHY];          /* ... what, */
-    int64_t fed, bad;          /* ... and which picture is: by its time, as that of the packet before */
-    bool over, cut;            /* no picture comes any more; no packet, though there should be */
+    bool careful;              /* one thread decodes: something is damaged, or nobody would say so */
+    _Atomic bool doubt;        /* the decoder has said that something is wrong; one that is careful keeps */
+    char why[GP_WHY];          /* ... what it said, */
+    int64_t fed, bad;          /* ... and the time of the packet that it had then; fed: of its last packet */
+    bool over, cut;            /* no picture comes any more; the file ended where a packet should have been */
     int64_t next;              /* the number of the decoder's next picture */
     char fault[GP_WHY];        /* what was wrong before it; or "" */
 } video;
