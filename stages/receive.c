@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/table.h"
 #include "cut.h"
+#include "one_by_one.h"
 #include "wire.h"
 #include "zmq_library.h"
 
@@ -282,8 +283,12 @@ static gp_status hand_on(struct receiver *r, gp_call *c, gp_frame *f)
     return GP_OK;
 }
 
-static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
+static gp_status make(gp_call *c, gp_frame *f, bool first)
 {
+    struct receiver *r = c->state;
+    const struct opts *o = c->opts;
+    if (o->frames && f->index >= (uint64_t)o->frames)
+        return GP_END;
     for (;;) {
         if (r->dropped || r->lost) {
             bool lost = !r->dropped;
@@ -303,36 +308,19 @@ static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    struct receiver *r = c->state;
-    const struct opts *o = c->opts;
-    size_t bytes = 0;
-    for (int i = 0; i < n; i++) {
-        f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
-            : i && bytes >= GP_RUN_BYTES ? GP_AGAIN : make(r, c, &f[i], i == 0);
-        if (f[i].status == GP_FAILED && i + 1 < n)
-            f[i + 1].status = GP_AGAIN;            /* the others are not done */
-        if (f[i].status != GP_OK && f[i].status != GP_LOST && f[i].status != GP_DROP)
-            break;
-        bytes += f[i].status == GP_OK ? gp_bytes(&f[i].out[0].type) : 0;
-    }
-    return true;
+    return gp_one_by_one(c, f, n, false, make);
 }
 
 static bool finish(gp_call *c)
 {
     const struct receiver *r = c->state;
     const struct opts *o = c->opts;
-    const struct { uint64_t n; const char *what; } part[] = {
+    const gp_oddity odd[] = {
         { r->missing, "lost on the way, and are holes" }, { r->anew, "another sender, or numbers that begin anew" },
         { r->unnamed, "without their name, as there were too many names" } };
-    char text[300] = "";
-    size_t at = 0;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        if (part[i].n && at < sizeof text)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%llu %s", at ? "; " : "", (unsigned long long)part[i].n,
-                                   part[i].what);
-    if (at)
-        gp_fail(c->errs, GP_E_WARN, o->where.at, "stage '%s': of the frames %s", c->name, text);
+    char of[300];
+    snprintf(of, sizeof of, "stage '%s': of the frames", c->name);
+    gp_warn_of(c, o->where.at, of, odd, sizeof odd / sizeof *odd);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include "base/clock.h"
+#include "one_by_one.h"
 #include "wire.h"
 #include "zmq_library.h"
 
@@ -113,8 +114,9 @@ static int put(const struct sender *r, const struct opts *o, size_t n, const gp_
     return gp_zmq_put(&r->z, part, parts);
 }
 
-static gp_status send_frame(struct sender *r, gp_call *c, const gp_frame *f, bool first)
+static gp_status send_frame(gp_call *c, gp_frame *f, bool first)
 {
+    struct sender *r = c->state;
     const struct opts *o = c->opts;
     int sent;
     gp_status s;
@@ -139,17 +141,7 @@ static gp_status send_frame(struct sender *r, gp_call *c, const gp_frame *f, boo
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    struct sender *r = c->state;
-    size_t bytes = 0;
-    for (int i = 0; i < n; i++) {
-        f[i].status = i && bytes >= GP_RUN_BYTES ? GP_AGAIN : send_frame(r, c, &f[i], i == 0);
-        if (f[i].status == GP_FAILED && i + 1 < n)
-            f[i + 1].status = GP_AGAIN;            /* the others are not done */
-        if (f[i].status != GP_OK)
-            break;
-        bytes += gp_bytes(&f[i].in[0].type);
-    }
-    return true;
+    return gp_one_by_one(c, f, n, true, send_frame);
 }
 
 static bool skipped(gp_call *c, uint64_t index)

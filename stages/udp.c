@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/why.h"
 #include "cut.h"
+#include "one_by_one.h"
 
 enum { BATCH = 64, MAX_RUN = 32, LARGEST = 65507, CONTROL = 64 };
 enum { NEAR = 64, LOST_MOST = 1 << 24 };       /* packets: a jump is more than so many; what jumps further begins anew */
@@ -395,9 +396,12 @@ static gp_status hand_on(struct receiver *r, gp_call *c, gp_frame *f)
 }
 
 /* Between batches of packets the run may stop or pause, however fast they come. */
-static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
+static gp_status make(gp_call *c, gp_frame *f, bool first)
 {
+    struct receiver *r = c->state;
     gp_status s;
+    if (r->o->frames && f->index >= (uint64_t)r->o->frames)
+        return GP_END;
     while (!is_over(r, r->next)) {
         if (r->at < r->got) {
             r->at += take(r);
@@ -415,36 +419,20 @@ static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    struct receiver *r = c->state;
-    const struct opts *o = c->opts;
-    size_t bytes = 0;
-    for (int i = 0; i < n; i++, bytes += r->bytes) {
-        f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
-            : bytes >= GP_RUN_BYTES ? GP_AGAIN : make(r, c, &f[i], i == 0);
-        if (f[i].status == GP_FAILED && i + 1 < n)
-            f[i + 1].status = GP_AGAIN;            /* the others are not done */
-        if (f[i].status != GP_OK && f[i].status != GP_LOST)
-            break;
-    }
-    return true;
+    return gp_one_by_one(c, f, n, false, make);
 }
 
 static bool finish(gp_call *c)
 {
     const struct receiver *r = c->state;
-    const struct { uint64_t n; const char *what; } part[] = {
+    const gp_oddity odd[] = {
         { r->lost, r->o->incomplete == FILL ? "lost, and are zeros" : "lost, and their frames left out" },
         { r->overflows, "without room in the kernel's buffer ('receive_buffer'; net.core.rmem_max limits it)" },
         { r->late, "late or twice ('reorder')" }, { r->strays + r->jumped, "with a number far from all others" },
         { r->odd, "of another length" }, { r->restarts, "a begin anew of the sequence" } };
-    char text[600] = "";
-    size_t at = 0;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        if (part[i].n && at < sizeof text)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%llu %s", at ? "; " : "", (unsigned long long)part[i].n,
-                                   part[i].what);
-    if (at)
-        gp_fail(c->errs, GP_E_WARN, r->o->at, "port %lld: of the packets %s", (long long)r->o->port, text);
+    char of[60];
+    snprintf(of, sizeof of, "port %lld: of the packets", (long long)r->o->port);
+    gp_warn_of(c, r->o->at, of, odd, sizeof odd / sizeof *odd);
     return true;
 }
 

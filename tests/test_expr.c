@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include "compile/expr.h"
 #include "compile/resolve.h"
+#include "expr_scope.h"
 #include "suite.h"
 
 static gp_arena arena;
@@ -17,37 +18,6 @@ static void teardown(void)
 {
     gp_arena_free(&arena);
 }
-
-static const struct { const char *name; gp_num value; } vars[] = {
-    { "gain", { false, 0, 1.5 } }, { "width", { true, 1024, 1024 } }, { "k_2", { true, 7, 7 } },
-};
-enum { NVARS = sizeof vars / sizeof *vars };
-
-static bool var(const gp_scope *s, const char *name, gp_num *out)
-{
-    for (int i = 0; i < NVARS; i++)
-        if (!strcmp(vars[i].name, name))
-            return *out = vars[i].value, true;
-    return false;
-}
-
-static bool port(const gp_scope *s, const char *name, int k, gp_num *out)
-{
-    static const int dim[] = { 768, 1025, 3 };
-    if (strcmp(name, "in") || k > 2)
-        return false;
-    int v = k < 0 ? 768 * 1025 * 3 : dim[k];
-    return *out = (gp_num){ true, v, v }, true;
-}
-
-static void each(const gp_scope *s, gp_near *near)
-{
-    for (int i = 0; i < NVARS; i++)
-        gp_near_try(near, vars[i].name);
-    gp_near_try(near, "in");
-}
-
-static const gp_scope scope = { var, port, each, NULL };
 
 /* The node of `text` at line 3, column 10. */
 static gp_node *node(const char *text)

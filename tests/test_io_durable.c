@@ -57,8 +57,11 @@ static void wrote(int fd)
     pthread_mutex_unlock(&disk.lock);
 }
 
-static void named(const char *path)
+/* What a call returned that gave something this name. */
+static int named(int bad, const char *path)
 {
+    if (bad)
+        return bad;
     struct stat st;
     char *folder = format("%s", path);
     *strrchr(folder, '/') = 0;
@@ -69,6 +72,7 @@ static void named(const char *path)
         node[find(st.st_ino)].changed = ++disk.now;
     }
     pthread_mutex_unlock(&disk.lock);
+    return 0;
 }
 
 /* A file system: which errno these calls give (0: they work), what another program makes
@@ -126,10 +130,7 @@ ssize_t pwrite(int fd, const void *data, size_t n, off_t at)
 
 int mkdir(const char *path, mode_t mode)
 {
-    int bad = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
-    if (!bad)
-        named(path);
-    return bad;
+    return named((int)syscall(SYS_mkdirat, AT_FDCWD, path, mode), path);
 }
 
 int fstatfs(int fd, struct statfs *fs)
@@ -156,30 +157,26 @@ int rename(const char *from, const char *to)
         names.refused = NULL, errno = EIO;
         return -1;
     }
-    int bad = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
-    if (!bad)
-        named(to);
-    return bad;
+    return named((int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0), to);
 }
 
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 {
-    if (fails(names.renameat2))
-        return -1;
-    int bad = (int)syscall(SYS_renameat2, a, from, b, to, flags);
-    if (!bad)
-        named(to);
-    return bad;
+    return fails(names.renameat2) ? -1 : named((int)syscall(SYS_renameat2, a, from, b, to, flags), to);
 }
 
 int link(const char *from, const char *to)
 {
-    if (fails(names.link))
-        return -1;
-    int bad = (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-    if (!bad)
-        named(to);
-    return bad;
+    return fails(names.link) ? -1 : named((int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0), to);
+}
+
+/* The end of fsync and syncfs, which hold the lock. */
+static int synced(void)
+{
+    int bad = disk.on ? disk.fail : 0;
+    pthread_mutex_unlock(&disk.lock);
+    errno = bad;
+    return bad ? -1 : 0;
 }
 
 int fsync(int fd)
@@ -188,10 +185,7 @@ int fsync(int fd)
     pthread_mutex_lock(&disk.lock);
     if (disk.on && !fstat(fd, &st))
         node[find(st.st_ino)].synced = ++disk.now, disk.files++;
-    int bad = disk.on ? disk.fail : 0;
-    pthread_mutex_unlock(&disk.lock);
-    errno = bad;
-    return bad ? -1 : 0;
+    return synced();
 }
 
 int syncfs(int fd)
@@ -201,10 +195,7 @@ int syncfs(int fd)
     pthread_mutex_lock(&disk.lock);
     if (disk.on)
         disk.all_synced = ++disk.now, disk.alls++;
-    int bad = disk.on ? disk.fail : 0;
-    pthread_mutex_unlock(&disk.lock);
-    errno = bad;
-    return bad ? -1 : 0;
+    return synced();
 }
 
 /* ---- tests ----------------------------------------------------------- */

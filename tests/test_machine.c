@@ -2,7 +2,6 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include "device/backend.h"
-#include "api/machine_file.h"
 #include "base/memfile.h"
 #include "device/machine.h"
 #include "cuda/libraries.h"

@@ -1,5 +1,4 @@
 /* test_set.c - `--set PATH=VALUE`. */
-#include "api/forms.h"
 #include "device/machine.h"
 #include "idle.h"
 #include "suite.h"

@@ -1,6 +1,5 @@
 /* test_zarr.c - Zarr stores that zarr-python made (tests/data/make_zarr.py), cut in any way, by any number of workers;
  * damaged ones, and such as gpipe does not know; stores that are written. */
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* product.c - see product.h. Axes of batches that lie in a row become one; and where all of a batch is multiplied by
  * one matrix on the right, its rows are those of one matrix on the left. */
-#include <string.h>
 #include "base/product.h"
 
 typedef struct matrix { int64_t rows, columns; int batches; } matrix;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "cli/live.h"
 #include "report/report.h"
 #include "cli/retuner.h"
 

@@ -2,7 +2,6 @@
 #include <string.h>
 #include "api/forms.h"
 #include "base/plural.h"
-#include "cli/live.h"
 #include "ranks/same.h"
 #include "cli/report.h"
 #include "cli/verb.h"

@@ -9,7 +9,6 @@
 #include "base/memfile.h"
 #include "base/why.h"
 #include "cli/live.h"
-#include "cli/report.h"
 #include "cli/tune.h"
 #include "cli/verb.h"
 

@@ -118,9 +118,7 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
     const gp_node *map = b->node, *n;
     int64_t depth;
     for (int i = 0; i < map->n; i++) {
-        gp_near near = GP_NEAR(map->key[i]->text);
-        for (const gp_opt *k = gp_buffer_keys; k->name; k++)
-            gp_near_try(&near, k->name);
+        gp_near near = gp_key_near(gp_buffer_keys, map->key[i]->text);
         const gp_node *file = strcmp(map->key[i]->text, "path") ? NULL : map->item[i];
         if (!gp_key_find(gp_buffer_keys, map->key[i]->text))
             AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text, file && file->kind == GP_SCALAR

@@ -45,6 +45,15 @@ bool gp_task_is_nothing(const gp_plan *p, const gp_task *t)
     return gp_stage_circles_back(st) && (p->ring[t->out[0]].before >= 0 || p->graph->buffer[st->out[0]].state);
 }
 
+int gp_task_passer(const gp_plan *p, int task)
+{
+    const gp_stage *st = &p->graph->stage[p->task[task].stage];
+    for (int i = 0; i < p->ntasks && gp_stage_circles_back(st); i++)
+        if (p->task[i].op == GP_TASK_STAGE && p->task[i].stage == st->last)
+            return i;
+    return task;
+}
+
 /* ---- what `buffers:` says ---------------------------------------------------------- */
 
 static bool is_npy(const char *text)

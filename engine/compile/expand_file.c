@@ -275,9 +275,7 @@ static void check_file(gp_x *x, const gp_node *root)
         const char *key = root->key[i]->text;
         if (gp_word_index(key, known) >= 0 || !strncmp(key, "x-", 2))
             continue;
-        gp_near near = GP_NEAR(key);
-        for (const gp_opt *o = gp_top_keys; o->name; o++)
-            gp_near_try(&near, o->name);
+        gp_near near = gp_key_near(gp_top_keys, key);
         SAY(x, root->key[i]->at, gp_key_find(gp_top_keys, key)
             ? "'%s' is for a whole pipeline: write it in the file that "
             "includes this one%s" : "a pipeline has no key '%s'%s", key, gp_key_find(gp_top_keys, key) ? ""

@@ -86,9 +86,7 @@ bool gp_x_check_keys(gp_x *x, const gp_node *map, const gp_opt *rows, const char
 {
     bool ok = true;
     for (int i = 0; i < map->n; i++) {
-        gp_near near = GP_NEAR(map->key[i]->text);
-        for (const gp_opt *o = rows; o->name; o++)
-            gp_near_try(&near, o->name);
+        gp_near near = gp_key_near(rows, map->key[i]->text);
         if (gp_key_find(rows, near.word))
             continue;
         const char *hint = gp_near_text(&near);

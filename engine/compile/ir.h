@@ -643,6 +643,8 @@ uint64_t gp_resume_outside(gp_arena *, const gp_node *, const gp_env *, gp_errs 
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* carry.c: does the task of a device stage carry what is read where it was made, so that it does nothing? */
 bool gp_task_is_nothing(const gp_plan *, const gp_task *);
+/* carry.c: the task of a device stage whose end lets the next frame begin: that which makes what `task` carries; else itself. */
+int gp_task_passer(const gp_plan *, int task);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */
 gp_plan *gp_schedule(gp_arena *, const gp_plan *, const gp_machine *, gp_errs *);
 /* verify.c: the invariants (GP_E_BUG) and the budget (GP_E_RESOURCE). */

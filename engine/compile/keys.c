@@ -120,6 +120,14 @@ const gp_opt gp_buffer_keys[] = {
     { 0 }
 };
 
+gp_near gp_key_near(const gp_opt *keys, const char *word)
+{
+    gp_near near = GP_NEAR(word);
+    for (; keys->name; keys++)
+        gp_near_try(&near, keys->name);
+    return near;
+}
+
 const gp_opt *gp_key_find(const gp_opt *keys, const char *name)
 {
     for (; keys->name; keys++)

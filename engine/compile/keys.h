@@ -15,3 +15,5 @@ gp_opt_type gp_var_type(int word);
 
 /* The row of that name, or NULL. */
 const gp_opt *gp_key_find(const gp_opt *keys, const char *name);
+/* The nearest of all of them. */
+gp_near gp_key_near(const gp_opt *keys, const char *word);

@@ -228,9 +228,7 @@ static void read_top(gp_resolving *r)
     const gp_node *root = r->spec->root, *n;
     gp_graph *g = r->graph;
     for (int i = 0; i < root->n; i++) {
-        gp_near near = GP_NEAR(root->key[i]->text);
-        for (const gp_opt *k = gp_top_keys; k->name; k++)
-            gp_near_try(&near, k->name);
+        gp_near near = gp_key_near(gp_top_keys, root->key[i]->text);
         if (!gp_key_find(gp_top_keys, root->key[i]->text) && strncmp(root->key[i]->text, "x-", 2))
             AT(r, root->key[i]->at, "a pipeline has no key '%s'%s", root->key[i]->text,
                gp_near_text(&near));

@@ -108,20 +108,11 @@ static bool is_shared(const gp_plan *p, const gp_task *t)
     return gp_is_carry(st) && p->graph->buffer[st->out[0]].save_every;
 }
 
-/* The task that makes what `carry` takes to the next frame. */
-static int maker_of(const gp_plan *p, const gp_task *carry)
-{
-    int i = 0;
-    while (p->task[i].op != GP_TASK_STAGE || p->task[i].stage != p->graph->stage[carry->stage].last)
-        i++;
-    return i;
-}
-
 /* Task `carry` comes behind `made` of the frame before. So what of its segment comes behind `carry`, and whose order is
  * passed on before `made`, keeps its order by that. */
 static void leave_out_orders(gp_plan *p, int carry, bool *behind, bool *before)
 {
-    int segment = p->task[carry].segment, made = maker_of(p, &p->task[carry]);
+    int segment = p->task[carry].segment, made = gp_task_passer(p, carry);
     for (int i = 0; i < p->ntasks; i++)
         behind[i] = false, before[i] = i == made;
     for (int i = made; i > carry; i--)
@@ -134,8 +125,7 @@ static void leave_out_orders(gp_plan *p, int carry, bool *behind, bool *before)
         gp_task *t = &p->task[i];
         if (i == carry || t->segment != segment || !takes_turns(p, t) || is_shared(p, t))
             continue;
-        bool circles = gp_stage_circles_back(&p->graph->stage[t->stage]), nothing = gp_task_is_nothing(p, t);
-        bool follows = before[circles ? maker_of(p, t) : i] && (nothing || behind[i]);
+        bool nothing = gp_task_is_nothing(p, t), follows = before[gp_task_passer(p, i)] && (nothing || behind[i]);
         for (int k = i + 1; k < p->ntasks && nothing; k++)
             for (int d = 0; d < p->task[k].ndeps; d++)
                 follows &= p->task[k].dep[d] != i || behind[k];

@@ -34,18 +34,19 @@ static int maker(const gp_graph *g, int v, int i)
     return g->stage[v].closes ? -1 : gp_stage_maker(g, &g->stage[v], i);
 }
 
-/* What is needed by a collective is needed by the stages before it, too, and by all of a cycle in one segment. False:
- * some had to be lowered. */
-static bool need_cycles(grouping *w, int *lowest)
+/* Stages of a cycle in one segment have one value `of`: the largest of them or, with `sign` -1, the least, which `one` keeps
+ * for each cycle, 0 at first. False: some had to be changed. */
+static bool level_cycles(const gp_graph *g, int *of, int *one, int sign)
 {
-    const gp_graph *g = w->g;
     bool same = true;
+    for (int v = 0; v < g->nstages; v++) {
+        int *most = &one[g->stage[v].cycle];
+        if (g->stage[v].circles && (!*most || sign * of[v] > sign * *most))
+            *most = of[v];
+    }
     for (int v = 0; v < g->nstages; v++)
-        if (g->stage[v].circles && (!lowest[g->stage[v].cycle] || w->need[v] < lowest[g->stage[v].cycle]))
-            lowest[g->stage[v].cycle] = w->need[v];
-    for (int v = 0; v < g->nstages; v++)
-        if (g->stage[v].circles && w->need[v] > lowest[g->stage[v].cycle])
-            w->need[v] = lowest[g->stage[v].cycle], same = false;
+        if (g->stage[v].circles && of[v] != one[g->stage[v].cycle])
+            of[v] = one[g->stage[v].cycle], same = false;
     return same;
 }
 
@@ -76,7 +77,7 @@ static void assign_needs(grouping *w)
                     w->need[from] = need;
             }
         }
-    while (!need_cycles(w, lowest));
+    while (!level_cycles(g, w->need, lowest, -1));          /* all of a cycle are needed by whom one is needed */
 }
 
 /* Between two stages on the device: are they in different segments in any case? */
@@ -85,20 +86,6 @@ static bool apart(const grouping *w, int v, int u)
     const gp_stage *from = &w->g->stage[v], *to = &w->g->stage[u];
     return from->regroups || to->regroups || from->cycle != to->cycle || w->need[v] != w->need[u]
         || !gp_same_place(gp_stage_place(w->g, from), gp_stage_place(w->g, to));
-}
-
-/* Stages of a cycle in one segment have one level. False: some had to be raised. */
-static bool level_cycles(grouping *w, int *highest)
-{
-    const gp_graph *g = w->g;
-    bool same = true;
-    for (int v = 0; v < g->nstages; v++)
-        if (g->stage[v].circles && w->level[v] > highest[g->stage[v].cycle])
-            highest[g->stage[v].cycle] = w->level[v];
-    for (int v = 0; v < g->nstages; v++)
-        if (g->stage[v].circles && w->level[v] < highest[g->stage[v].cycle])
-            w->level[v] = highest[g->stage[v].cycle], same = false;
-    return same;
 }
 
 static void raise_levels(grouping *w)
@@ -123,7 +110,7 @@ static void assign_levels(grouping *w)
     int *highest = GP_NEW(w->a, int, g->nstages + 1);
     do
         raise_levels(w);
-    while (!level_cycles(w, highest));
+    while (!level_cycles(g, w->level, highest, 1));
     /* A device stage that only device stages read joins the first of them. */
     for (int v = g->nstages - 1; v >= 0; v--) {
         const gp_stage *s = &g->stage[v];

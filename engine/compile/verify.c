@@ -595,22 +595,11 @@ static bool is_behind(const verifying *v, int i, int task)
     return i == task || waits_for(v, i, task);
 }
 
-/* The task that passes on the order of task `i` to the next frame. */
-static int passer_of(const verifying *v, int i)
-{
-    const gp_stage *st = &v->g->stage[v->p->task[i].stage];
-    int k = i;
-    for (int j = 0; j < v->p->ntasks && gp_stage_circles_back(st); j++)
-        if (v->p->task[j].op == GP_TASK_STAGE && v->p->task[j].stage == st->last)
-            k = j;
-    return k;
-}
-
 /* Does all that task `i` keeps in order come behind task `carry`, and before what that carries to the next frame is made? */
 static bool is_within(const verifying *v, int i, int carry)
 {
     const gp_plan *p = v->p;
-    bool ok = i != carry && is_behind(v, passer_of(v, carry), passer_of(v, i));
+    bool ok = i != carry && is_behind(v, gp_task_passer(p, carry), gp_task_passer(p, i));
     if (!gp_task_is_nothing(p, &p->task[i]))
         return ok && waits_for(v, i, carry);
     for (int k = 0; k < p->ntasks && ok; k++)

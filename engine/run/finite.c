@@ -4,7 +4,6 @@
  * nobody behind it has it. A segment is looked at stage by stage, so that no stage is named for what it was given. Of a
  * frame that is not whole only what leaves the segment is looked at. */
 #include <math.h>
-#include <string.h>
 #include "run/host.h"
 #include "run/pattern.h"
 #include "run/segment.h"

@@ -7,7 +7,6 @@
  * frames may come before the first whole one, and a frame that is dropped or has no elements tells nothing. */
 #include "run/host.h"
 #include "run/pattern.h"
-#include "run/pipeline.h"
 
 struct gp_host_unwritten {
     gp_pattern pattern;

@@ -12,10 +12,8 @@
  * here counts at once, long before a sink sees the hole. One thread does all of it. Where sinks do nothing, nobody is
  * slow, and all frames are wanted (gpipe probe): it waits for room as any other stage. */
 #include <string.h>
-#include "run/host.h"
 #include "run/measure.h"
 #include "run/paused.h"
-#include "run/setup.h"
 
 typedef struct gp_held { uint64_t frame; gp_meta meta; gp_type type; gp_numbers numbers; } gp_held;
 

@@ -18,7 +18,6 @@
 #include "run/host.h"
 #include "run/measure.h"
 #include "run/pipeline.h"
-#include "run/setup.h"
 
 struct gp_endpoint {
     const gp_stage *stage;

@@ -7,7 +7,6 @@
  * repeats. Both do the same in the same order. Where the only stage's kind does several iterations in a launch
  * (compile/steps.h), one of these is a launch. */
 #include <stdlib.h>
-#include <string.h>
 #include "compile/loop.h"
 #include "compile/plan.h"
 #include "device/backend.h"

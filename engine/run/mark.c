@@ -4,7 +4,6 @@
  * a segment launches on the slot waits for the mark on the device, so that no thread does; of a frame for which it
  * launches nothing its thread waits. Where a stage beside it is in no segment, the thread of the program waits when it
  * ends the loan. So a mark is passed before the slot is lent again. */
-#include "run/host.h"
 #include "run/segment.h"
 
 static bool has_marks(const gp_actorrt *p)

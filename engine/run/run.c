@@ -33,7 +33,6 @@
 #include "base/filetable.h"
 #include "base/plural.h"
 #include "base/thread.h"
-#include "run/host.h"
 #include "run/nvtx.h"
 #include "run/paused.h"
 #include "run/setup.h"

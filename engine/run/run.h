@@ -423,8 +423,8 @@ struct gp_run {
     bool *opened;              /* as state */
     bool *keeps;               /* per stage: it is open in the run that this one goes on from, and stays so */
     struct gp_filetable *files, *held_files;
-    struct gp_state_file *saves;   /* state_file.c's, and: */
-    struct gp_saver *saver;    /* NULL: no state is saved while the run goes on */
+    struct gp_state_file *saves;   /* state_file.c has it */
+    struct gp_saver *saver;    /* state_save.c has it; NULL: no state is saved while the run goes on */
     int *save_stream;          /* per ring of the plan: of a state that is */
     struct gp_resume *resume;  /* resume.c's; NULL: the pipeline does not say `resume` */
     int64_t spin_ns;           /* how long threads look before they sleep */

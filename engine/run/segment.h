@@ -79,7 +79,7 @@ struct gp_segmentrt {
     gp_gathered gathered;
     gp_roomrt grown;
     gp_latencyrt *latency;     /* see latency.h; NULL: nothing is chosen */
-    bool saves;                /* a state of it is saved while the run goes on (state_file.c) */
+    bool saves;                /* a state of it is saved while the run goes on (state_save.c) */
     gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_inflight *inflight;     /* a ring of ninflight */
     uint64_t ninflight;
@@ -155,7 +155,7 @@ static inline int gp_slot_in_lane(const gp_actorrt *p, uint64_t f)
     return (int)gp_lane_slot(p->segment->place, f, p->segment->depth);
 }
 
-/* state_file.c. A launch of frames from f on, of at most n, has no more than `most`; behind each launch, by the launcher:
+/* state_save.c. A launch of frames from f on, of at most n, has no more than `most`; behind each launch, by the launcher:
  * queues what is to be saved, false: the device is lost; reaped: by the reaper. */
 int gp_states_most(const gp_actorrt *p, uint64_t f, int n);
 bool gp_states_launched(gp_threadrt *t);

@@ -49,10 +49,9 @@ bool gp_resume_is_state(const gp_run *run, const gp_buffer *state, const void *d
 bool gp_resume_states(gp_run *run, uint64_t frames);
 void gp_resume_stop(gp_run *run);
 bool gp_resume_done(gp_run *run, gp_errs *errs);
-/* state_file.c: before a run takes memory, which states begin in, the files that they are saved to are opened, but those
- * that the run has that it goes on from; once it has ended well, they are written. count_streams, make, free: what it takes
- * to write them before that, which a thread does between start and stop. save: of a run that was drained, or is done; with
- * `resume` name is the last step then. */
+/* state_file.c: hold opens the files of states before a run takes memory, which states begin in, but those that the run has
+ * that it goes on from. save: of a run that was drained, or is done; with `resume` name is the last step then. state_save.c:
+ * count_streams, make and free do what saving takes while the run goes on, which a thread does between start and stop. */
 static inline bool gp_states_are_saved(const gp_run *run)
 {
     return !run->options.no_sinks && !run->options.no_saves;

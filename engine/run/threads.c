@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/c_locale.h"
 #include "base/thread.h"
 #include "base/why.h"

@@ -24,7 +24,6 @@
  * Threads do the turns of stages of their own priority only. Nobody but the worker's own thread ends a stage, or who
  * stands in for it. With `sync: spin` or `yield` threads never sleep, and each keeps to its own stage. */
 #include <sys/resource.h>
-#include "run/host.h"
 #include "run/measure.h"
 #include "run/pipeline.h"
 #include "run/setup.h"

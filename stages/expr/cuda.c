@@ -133,10 +133,9 @@ static void put_one(FILE *o, const gp_ew_program *p)
 
 /* ---- the walk over a frame ------------------------------------------------------ */
 
-void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out)
+void gp_ew_put_list(FILE *o, const gp_ew_program *p, const char *in, const char *index, const char *out)
 {
     int n = 0;
-    fputs("one(", o);
     for (int i = 0; i < p->space.nin; i++)
         if (gp_ew_is_used(p, i)) {
             fputs(comma(&n), o);
@@ -146,12 +145,20 @@ void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char 
         if (p->ins[i].op == GP_EW_NEAR && p->ins[i].needed)
             fprintf(o, "%snear%d", comma(&n), i);
     for (int k = 0; k < p->space.ndim; k++)
-        if (p->indices >> k & 1)
-            fprintf(o, "%sat%d", comma(&n), k);
-    for (int i = 0; i < p->nout; i++) {
+        if (p->indices >> k & 1) {
+            fputs(comma(&n), o);
+            fprintf(o, index, k);
+        }
+    for (int i = 0; i < p->nout && out; i++) {
         fputs(comma(&n), o);
         fprintf(o, out, i);
     }
+}
+
+void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *index, const char *out)
+{
+    fputs("one(", o);
+    gp_ew_put_list(o, p, in, index, out);
     fputs(");\n", o);
 }
 
@@ -165,11 +172,11 @@ static void put_quads(FILE *o, const gp_ew_program *p)
     for (int i = 0; i < p->nout; i++)
         fprintf(o, "            quad<%s> y%d;\n", stored[p->out[i]], i);
     fputs("            for (int k = 0; k < 4; k++)\n                ", o);
-    gp_ew_put_call(o, p, "x%d.v[k]", "y%d.v[k]");
+    gp_ew_put_call(o, p, "x%d.v[k]", "at%d", "y%d.v[k]");
     for (int i = 0; i < p->nout; i++)
         fprintf(o, "            ((quad<%s> *)out%d)[i] = y%d;\n", stored[p->out[i]], i, i);
     fputs("        }\n        size_t e = n / 4 * 4 + first_x();\n        if (e < n)\n            ", o);
-    gp_ew_put_call(o, p, "in%d[e]", "out%d[e]");
+    gp_ew_put_call(o, p, "in%d[e]", "at%d", "out%d[e]");
 }
 
 /* Where element `rest` of the frame is, in integers of `type`. */
@@ -202,7 +209,7 @@ static void put_places(FILE *o, const gp_ew_program *p, const char *type)
     fprintf(o, "            %s rest = e;\n", type);
     gp_ew_put_offsets(o, p, type);
     fputs("            ", o);
-    gp_ew_put_call(o, p, "in%d[from%d]", "out%d[e]");
+    gp_ew_put_call(o, p, "in%d[from%d]", "at%d", "out%d[e]");
     fputs("        }\n", o);
 }
 

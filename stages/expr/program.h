@@ -184,8 +184,10 @@ bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p);
 /* cuda.c: fills in source, and nvars. */
 enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 11 + GP_EW_PORTS + GP_EW_VARS };
 bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
-/* The call of the function of one element, by the texts of an input's element and an output's. */
-void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out);
+/* The call of the function of one element, and what stands in its brackets, by the texts of an input's element, which
+ * gets the number of the input twice, of an index and of an output's element; NULL: no outputs. */
+void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *index, const char *out);
+void gp_ew_put_list(FILE *o, const gp_ew_program *p, const char *in, const char *index, const char *out);
 /* A statement of it: of a number that depends on vars it is the one of number *vars. */
 void gp_ew_put_ins(FILE *o, const gp_ew_program *p, int i, int *vars);
 

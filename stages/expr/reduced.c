@@ -21,38 +21,12 @@ static const char *joins(const gp_ew_program *p)
     return gp_reduction_is_fsum(&p->fold, p->folds) ? "fsum" : of[p->fold.op];
 }
 
-/* The list of what a struct loaded has, each input's by its number twice. */
+/* What a struct loaded has. */
 static void put_initial(FILE *o, const gp_ew_program *p, const char *in)
 {
-    int n = 0;
-    fputs("loaded{", o);
-    for (int i = 0; i < p->space.nin; i++)
-        if (gp_ew_is_used(p, i)) {
-            fputs(n++ ? ", " : " ", o);
-            fprintf(o, in, i, i);
-        }
-    for (int k = 0; k < p->space.ndim; k++)
-        if (p->indices >> k & 1)
-            fprintf(o, "%s(int64_t)at%d", n++ ? ", " : " ", k);
+    fputs("loaded{ ", o);
+    gp_ew_put_list(o, p, in, "(int64_t)at%d", NULL);
     fputs(" }", o);
-}
-
-/* one() of the struct loaded `x`, to outputs as `out` names them. */
-static void put_one_of(FILE *o, const gp_ew_program *p, const char *x, const char *out)
-{
-    int n = 0;
-    fputs("one(", o);
-    for (int i = 0; i < p->space.nin; i++)
-        if (gp_ew_is_used(p, i))
-            fprintf(o, "%s%s.x%d", n++ ? ", " : "", x, i);
-    for (int k = 0; k < p->space.ndim; k++)
-        if (p->indices >> k & 1)
-            fprintf(o, "%s%s.i%d", n++ ? ", " : "", x, k);
-    for (int i = 0; i < p->nout; i++) {
-        fputs(n++ ? ", " : "", o);
-        fprintf(o, out, i);
-    }
-    fputs(");\n", o);
 }
 
 /* The function `load`, from element e to its struct loaded. */
@@ -75,7 +49,7 @@ static void put_value(FILE *o, const gp_ew_program *p)
     for (int i = 0; i < p->nout; i++)
         fprintf(o, "            %s y%d;\n", gp_ew_made(p, i), i);
     fputs("            ", o);
-    put_one_of(o, p, "x", "y%d");
+    gp_ew_put_call(o, p, "x.x%d", "x.i%d", "y%d");
     for (int i = 0; i < p->nout; i++)
         if (i != p->folded)
             fprintf(o, "            out%d[e] = y%d;\n", i, i);
@@ -111,7 +85,7 @@ static void put_values(FILE *o, const gp_ew_program *p, bool quads)
     for (int i = 0; i < p->nout; i++)
         fprintf(o, "            quad<%s> y%d;\n", gp_ew_made(p, i), i);
     fputs("            for (int k = 0; k < 4; k++)\n                ", o);
-    put_one_of(o, p, "x.v[k]", "y%d.v[k]");
+    gp_ew_put_call(o, p, "x.v[k].x%d", "x.v[k].i%d", "y%d.v[k]");
     for (int i = 0; i < p->nout; i++)
         if (i != p->folded && quads)
             fprintf(o, "            ((quad<%s> *)out%d)[e / 4] = y%d;\n", gp_ew_made(p, i), i, i);

@@ -157,7 +157,7 @@ static void put_inside(FILE *o, const gp_ew_program *p, int below, const char *t
             }
         snprintf(out, sizeof out, "y%%d[%d]", j);
         fputs("                ", o);
-        gp_ew_put_call(o, p, "x%d", out);
+        gp_ew_put_call(o, p, "x%d", "at%d", out);
         fputs("                }\n", o);
     }
     for (int i = 0; i < p->nout; i++)
@@ -222,7 +222,7 @@ static void put_sought(FILE *o, const gp_ew_program *p, const char *type)
         fputs(";\n", o);
     }
     fputs("            ", o);
-    gp_ew_put_call(o, p, "in%d[from%d]", "out%d[(y + j) * line + x]");
+    gp_ew_put_call(o, p, "in%d[from%d]", "at%d", "out%d[(y + j) * line + x]");
 }
 
 /* ---- all of them --------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* video.h - what files of video share where FFmpeg's libraries are: their functions, and the look of their pictures. */
+/* video.h - what files of video share where FFmpeg's libraries are: their functions, an open file, the look of its pictures. */
 #pragma once
 
 #include <libavcodec/avcodec.h>
@@ -23,7 +23,7 @@
     X(av_frame_alloc) X(av_frame_free) X(av_frame_unref) X(av_pix_fmt_desc_get) X(av_malloc) X(av_freep) \
     X(avcodec_default_get_buffer2) X(av_dict_set_int) X(av_dict_free) X(av_strerror) X(av_log_set_callback) X(av_log_default_callback)
 #define GP_AV_FIELD(name) __typeof__(name) *name;
-extern struct gp_av { GP_AV_FUNCTIONS(GP_AV_FIELD) } gp_av;    /* video_file.c opens it */
+extern struct gp_av { GP_AV_FUNCTIONS(GP_AV_FIELD) } gp_av;    /* gp_video_open fills it in */
 
 typedef struct gp_look {
     gp_y4m planes;             /* size, subsampling, bits; the range as the file says */
@@ -37,3 +37,33 @@ bool gp_look_at(const AVStream *st, const gp_rowsfile_how *how, gp_look *l, gp_t
 bool gp_look_alike(const gp_look *is, const AVFrame *f, int64_t row, char err[GP_WHY]);
 /* A picture -> a frame. The room is kept from call to call. */
 bool gp_look_frame(const gp_look *l, const AVFrame *f, gp_growbuf room[2], void *to, char err[GP_WHY]);
+
+/* ---- files: video_input.c -------------------------------------------- */
+
+typedef struct gp_video_bytes {
+    int fd;                    /* negative: `head` has some, */
+    const gp_rows_head *head;
+    int64_t size, at;
+    int error;                 /* of reading; 0: none */
+} gp_video_bytes;
+
+typedef struct gp_video_input {
+    gp_video_bytes from;
+    AVFormatContext *format;   /* NULL: it is not open */
+    AVStream *stream;
+    const AVCodec *codec;
+} gp_video_input;
+
+/* Opens `in`, whose `from` is said; close: also one that is not open. */
+bool gp_video_open(gp_video_input *in, const gp_rowsfile_how *how, char err[GP_WHY]);
+void gp_video_close(gp_video_input *in);
+/* The type of all frames; fault: that less is there than the file says. */
+bool gp_video_look(gp_video_input *in, const gp_rowsfile_how *how, gp_look *l, gp_type *whole, char fault[GP_WHY],
+                   char err[GP_WHY]);
+/* The next packet of the stream, or an error of FFmpeg's; what that means. */
+int gp_video_packet(gp_video_input *in, AVPacket *to);
+const char *gp_video_error(int error, char text[AV_ERROR_MAX_STRING_SIZE]);
+/* Does what decoders say come to gp_video_hears? Not in a program that has the libraries itself. hears, in video_file.c: takes
+ * what a decoder of ours says; false: it is not of such. */
+bool gp_video_tells(void);
+bool gp_video_hears(void *of, int level, const char *format, va_list args);

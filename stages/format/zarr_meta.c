@@ -3,7 +3,6 @@
  * It is JSON of strangers. What is not known is refused, at its place: an array is never read as something else. */
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

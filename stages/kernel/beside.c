@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/num.h"
 #include "base/plural.h"
 #include "base/why.h"
 #include "launch_args.h"

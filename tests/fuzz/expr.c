@@ -5,38 +5,10 @@
 #include "base/yaml.h"
 #include "compile/expr.h"
 #include "compile/resolve.h"
+#include "expr_scope.h"
 #include "fuzz.h"
 
 enum { LONGEST = 4000, LINE = 3, COL = 10 };
-
-static bool var(const gp_scope *s, const char *name, gp_num *out)
-{
-    static const struct { const char *name; gp_num value; } vars[] = {
-        { "gain", { false, 0, 1.5 } }, { "width", { true, 1024, 1024 } }, { "k_2", { true, 7, 7 } },
-        { "least", { true, INT64_MIN, (double)INT64_MIN } },
-        { "most", { true, INT64_MAX, (double)INT64_MAX } }, { "tiny", { false, 0, 5e-324 } },
-    };
-    for (size_t i = 0; i < sizeof vars / sizeof *vars; i++)
-        if (!strcmp(vars[i].name, name))
-            return *out = vars[i].value, true;
-    return false;
-}
-
-static bool port(const gp_scope *s, const char *name, int k, gp_num *out)
-{
-    static const int dim[] = { 768, 1025, 3 };
-    if (strcmp(name, "in") || k > 2)
-        return false;
-    int v = k < 0 ? 768 * 1025 * 3 : dim[k];
-    return *out = (gp_num){ true, v, v }, true;
-}
-
-static void each(const gp_scope *s, gp_near *near)
-{
-    gp_near_try(near, "width"), gp_near_try(near, "in");
-}
-
-static const gp_scope scope = { var, port, each, NULL };
 
 /* Errors stand at the text, or just behind it. */
 static void check_errs(const gp_errs *errs, bool ok, size_t len)

@@ -10,6 +10,8 @@ extern bool have_gpu;
 /* `run --fault SOURCE [INDEX]`: makes a GPU fault with the kernel `bad` of a file and checks
  * what is said of it, in a process of its own. The exit code. `second`: it is GPU 1, beside GPU 0. */
 int fault_main(const char *source, bool second);
+/* Runs that for GPU `gpu`, as text; NULL: the first. */
+void fault_check(const char *gpu);
 
 /* A suite of the CUDA back end, if there is a GPU; what follows the name adds to `tc`. */
 #define GPU_SUITE(name, ...) \

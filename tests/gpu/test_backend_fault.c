@@ -68,22 +68,23 @@ int fault_main(const char *path, bool second)
     return 0;
 }
 
-TEST(a_fault_is_reported_once)
+void fault_check(const char *gpu)
 {
     const char *dir = pipe_dir();
     char *path = format("%s/bad.cu", dir);
-    pipe_text(dir, "bad.cu",
-        "extern \"C\" __global__ void bad(float *x, int n)\n"
-        "{\n"
-        "    x[n] = 1.0f;\n"
-        "}\n");
+    pipe_text(dir, "bad.cu", "extern \"C\" __global__ void bad(float *x, int n)\n{\n    x[n] = 1.0f;\n}\n");
     pid_t pid;
     int status = -1;
-    const char *argv[] = { "run", "--fault", path, NULL };
+    const char *argv[] = { "run", "--fault", path, gpu, NULL };
     ck_assert_int_eq(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char **)argv, environ), 0);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     pipe_dir_remove(dir);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
+}
+
+TEST(a_fault_is_reported_once)
+{
+    fault_check(NULL);
 }
 
 Suite *suite_backend_fault(void)

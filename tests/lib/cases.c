@@ -40,6 +40,14 @@ pipe_result cases_run(const char *dir, const char *yaml, int i)
     return r;
 }
 
+gp_pipeline *cases_compiled(const char *dir, const char *device, const char *yaml)
+{
+    gp_machine machine;
+    const char *set = format("device=%s", device);
+    gp_machine_read(&machine, !strncmp(on, "cuda", 4));
+    return pipe_compiled(dir, yaml, (gp_config){ .machine = &machine, .set = &set, .nset = 1 });
+}
+
 void cases_add(TCase *tc, SFun up, SFun down, double seconds, const suite_item *list, int every)
 {
     if (seconds > 0)

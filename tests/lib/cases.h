@@ -18,6 +18,7 @@ extern const char *const cases_knobs[CASES_KNOBS];
 /* Runs it with settings `i`, or as usual where kernels that stay on the device are not for this pipeline, and where a
  * sanitizer runs one kernel at a time. */
 pipe_result cases_run(const char *dir, const char *yaml, int i);
+gp_pipeline *cases_compiled(const char *dir, const char *device, const char *yaml);
 void cases_add(TCase *tc, SFun up, SFun down, double seconds, const suite_item *list, int every);
 /* NULL without a device. */
 Suite *cases_suite(const char *name, const char *on_cuda, void (*add)(TCase *tc));

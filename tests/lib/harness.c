@@ -1,6 +1,5 @@
 /* harness.c - see harness.h. */
 #include <math.h>
-#include "api/forms.h"
 #include "device/machine.h"
 #include "idle.h"
 #include "harness.h"

@@ -14,14 +14,6 @@ static void set_up(void)
     pipe_text(dir, "odd.lua", "function process(f, x, y) if f.index % 2 == 1 then return 'drop' end y:copy(x) end");
 }
 
-static gp_pipeline *compiled(const char *yaml)
-{
-    gp_machine machine;
-    const char *set = format("device=%s", on);
-    gp_machine_read(&machine, !strncmp(on, "cuda", 4));
-    return pipe_compiled(dir, yaml, (gp_config){ .machine = &machine, .set = &set, .nset = 1 });
-}
-
 /* A pipeline that is compiled, with its first input and output. */
 typedef struct rig {
     gp_pipeline *p;
@@ -32,7 +24,7 @@ typedef struct rig {
 
 static void rig_make(rig *r, const char *yaml)
 {
-    *r = (rig){ .p = compiled(yaml) };
+    *r = (rig){ .p = cases_compiled(dir, on, yaml) };
     r->in = gp_pipeline_input(r->p, "in");
     r->out = gp_pipeline_output(r->p, "out");
 }
@@ -313,7 +305,7 @@ static const struct { bool in, out; const char *error; } asked[] = {
 TEST_EACH(not_asked_for, asked)
 {
     gp_errs errs = { .n = 0 };
-    gp_pipeline *p = compiled("buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+    gp_pipeline *p = cases_compiled(dir, on, "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
                                    "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n");
     if (asked[_i].in)
         gp_pipeline_input(p, "in");
@@ -618,7 +610,7 @@ TEST(goes_on)
     pthread_t t;
     rig_start(&r[0], two_stages);
     rig_make(&r[1], two_stages);
-    r[2].p = compiled(two_stages);
+    r[2].p = cases_compiled(dir, on, two_stages);
     for (int i = 0; i < 3; i++)
         ck_assert(push(r[0].in, (float)i));
     ck_assert(!gp_pipeline_retune(r[2].p, r[0].p, NULL, &errs) && errs.failed);

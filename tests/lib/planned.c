@@ -1,6 +1,7 @@
 /* planned.c - see planned.h. */
 #include "idle.h"
 #include "planned.h"
+#include "world.h"
 
 typedef struct src_opts { int64_t size; } src_opts;
 typedef struct dev_opts { bool info; int64_t scratch, state, table; gp_ints block, grid; } dev_opts;
@@ -178,20 +179,12 @@ planned plan_ok(const char *yaml, bool cuda)
 
 int plan_stage(const planned *p, const char *name)
 {
-    for (int i = 0; i < p->graph->nstages; i++)
-        if (!strcmp(p->graph->stage[i].name, name))
-            return i;
-    ck_abort_msg("no stage '%s'", name);
-    return -1;
+    return (int)(world_stage(p->graph, name) - p->graph->stage);
 }
 
 int plan_buffer(const planned *p, const char *name)
 {
-    for (int i = 0; i < p->graph->nbuffers; i++)
-        if (!strcmp(p->graph->buffer[i].name, name))
-            return i;
-    ck_abort_msg("no buffer '%s'", name);
-    return -1;
+    return (int)(world_buffer(p->graph, name) - p->graph->buffer);
 }
 
 int plan_segment(const planned *p, const char *stage)

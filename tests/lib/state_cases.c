@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "base/npy.h"
 #include "base/outfile.h"
 #include "cases.h"
 enum { KNOBS = CASES_KNOBS };

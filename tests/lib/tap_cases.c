@@ -13,17 +13,9 @@ static void set_up(void)
 
 typedef struct rig { gp_pipeline *p; gp_input *in; gp_output *out; gp_errs errs; } rig;
 
-static gp_pipeline *compiled(const char *device, const char *yaml)
-{
-    gp_machine machine;
-    const char *set = format("device=%s", device);
-    gp_machine_read(&machine, !strncmp(on, "cuda", 4));
-    return pipe_compiled(dir, yaml, (gp_config){ .machine = &machine, .set = &set, .nset = 1 });
-}
-
 static void rig_start(rig *r, const char *device, const char *yaml)
 {
-    *r = (rig){ .p = compiled(device, yaml) };
+    *r = (rig){ .p = cases_compiled(dir, device, yaml) };
     r->in = gp_pipeline_input(r->p, "in"), r->out = gp_pipeline_output(r->p, "out");
     ck_assert(gp_pipeline_start(r->p, NULL, &r->errs));
 }
@@ -190,7 +182,7 @@ TEST(holes)
 /* A certain frame, asked for before the run; one that has passed; partial frames have their shape. */
 TEST(certain_ones)
 {
-    rig r = { .p = compiled(on, chain(1)) };
+    rig r = { .p = cases_compiled(dir, on, chain(1)) };
     gp_tap *t = gp_tap_begin(r.p, "twice", &r.errs), *out = gp_tap_begin(r.p, "six", &r.errs);
     gp_tapped f;
     ck_assert(waits(t, 2));
@@ -223,7 +215,7 @@ TEST(idle_sinks)
     gp_errs errs = { .n = 0 };
     gp_pipeline *p[2];
     for (int i = 0; i < 2; i++)
-        p[i] = compiled(on, format("buffers: {a: {dtype: f32, shape: [3, 5]}}\nstages:\n  - {use: input, name: in, out: a}\n"
+        p[i] = cases_compiled(dir, on, format("buffers: {a: {dtype: f32, shape: [3, 5]}}\nstages:\n  - {use: input, name: in, out: a}\n"
                                    "  - {name: twice, use: scale, a: 2}\n  - {use: write, path: idle.raw, workers: %d}\n"
                                    "  - {name: each, use: write, in: a, path: idle/%%d.npy, workers: 2}\n", 3 - i));
     gp_input *in = gp_pipeline_input(p[0], "in");
@@ -243,7 +235,7 @@ TEST(idle_sinks)
 
 TEST(no_such_buffer)
 {
-    gp_pipeline *p = compiled(on, "buffers:\n  a: {dtype: f32, shape: [3, 5]}\n  k: {const: [1, 2], dtype: f32}\nstages:\n"
+    gp_pipeline *p = cases_compiled(dir, on, "buffers:\n  a: {dtype: f32, shape: [3, 5]}\n  k: {const: [1, 2], dtype: f32}\nstages:\n"
                               "  - {use: input, name: in, out: a}\n  - {name: twice, use: scale, a: 2}\n"
                               "  - {name: six, use: scale, a: 3}\n  - {name: sum, use: fir, in: [six, k]}\n"
                               "  - {use: output, name: out}\n");

@@ -246,29 +246,20 @@ int close(int fd)
     return e ? -1 : got;
 }
 
-int open(const char *p, int flags, ...)
-{
-    REAL(open)
-    va_list ap;
-    va_start(ap, flags);
-    mode_t m = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
-    va_end(ap);
-    int e = FAILS(flags & O_CREAT ? "create" : "open", OTHER);
-    if (e) { errno = e; return -1; }
-    return real(p, flags, m);
+#define OPENS(name, params, ...) \
+int name params \
+{ \
+    REAL(name) \
+    va_list ap; \
+    va_start(ap, flags); \
+    mode_t m = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0; \
+    va_end(ap); \
+    int e = FAILS(flags & O_CREAT ? "create" : "open", OTHER); \
+    if (e) { errno = e; return -1; } \
+    return real(__VA_ARGS__, flags, m); \
 }
-
-int openat(int d, const char *p, int flags, ...)
-{
-    REAL(openat)
-    va_list ap;
-    va_start(ap, flags);
-    mode_t m = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
-    va_end(ap);
-    int e = FAILS(flags & O_CREAT ? "create" : "open", OTHER);
-    if (e) { errno = e; return -1; }
-    return real(d, p, flags, m);
-}
+OPENS(open, (const char *p, int flags, ...), p)
+OPENS(openat, (int d, const char *p, int flags, ...), d, p)
 
 /* ---- calls that may do half -------------------------------------------- */
 
