@@ -362,7 +362,9 @@ units-%: FORCE
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S $*/$(words $(PARTS))
 # How work grows with size: Valgrind counts instructions.
 check-effort: $B/tests/run FORCE
+	rm -f $B/tests/effort.*
 	GPIPE=$(abspath $B/gpipe) CK_FORK=no CK_RUN_CASE=effort GPIPE_EFFORT=$B/tests/effort valgrind -q --tool=callgrind --callgrind-out-file=$B/tests/effort $B/tests/run
+	test -e $B/tests/effort.1       # else nothing was counted
 check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: $B/tests/verb FORCE
