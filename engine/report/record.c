@@ -28,7 +28,7 @@ typedef struct input {
     const char *path, *of;             /* of: "stage 'read'" */
     struct stat was;
     bool early;                        /* it is hashed before the run; it was compared */
-    gp_key sum;
+    gp_key sum, stamp;                 /* stamp: of a folder, before the run */
     char why[GP_WHY];                  /* "" once it is hashed */
 } input;
 
@@ -80,20 +80,26 @@ static bool add_file(gp_hash *h, const char *path, const struct stat *was, const
          : same || gp_why(why, "changed while the run went on");
 }
 
+typedef struct stamp { ino_t file; off_t size; struct timespec changed, renamed; } stamp;
+
 static int by_name(const FTSENT **x, const FTSENT **y)
 {
     return strcmp((*x)->fts_name, (*y)->fts_name);
 }
 
-static bool add_folder(gp_hash *h, const char *path, const atomic_bool *stop, char why[GP_WHY])
+/* `bytes`: what is in its files; else what tells whether one changed. */
+static bool add_folder(gp_hash *h, const char *path, bool bytes, const atomic_bool *stop, char why[GP_WHY])
 {
     char *const paths[] = { (char *)path, NULL };
     FTS *t = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name);
     bool ok = t || gp_why(why, "cannot be read: %s", gp_strerror(errno));
     for (FTSENT *e; ok && (e = fts_read(t));) {
         gp_hash_text(h, e->fts_path + strlen(path));
-        if (e->fts_info == FTS_F)
-            ok = add_file(h, e->fts_path, e->fts_statp, stop, why);
+        const struct stat *st = e->fts_statp;
+        if (e->fts_info == FTS_F && bytes)
+            ok = add_file(h, e->fts_path, st, stop, why);
+        else if (e->fts_info == FTS_F)
+            gp_hash_add(h, &(stamp){ st->st_ino, st->st_size, st->st_mtim, st->st_ctim }, sizeof(stamp));
         else if (e->fts_info != FTS_D && e->fts_info != FTS_DP)
             ok = gp_why(why, "has '%.100s', which is no file that can be read", e->fts_name);
     }
@@ -106,13 +112,35 @@ static void hash(input *in, const atomic_bool *stop)
 {
     gp_hash h;
     gp_hash_begin(&h);
-    bool ok = S_ISDIR(in->was.st_mode) ? add_folder(&h, in->path, stop, in->why)
+    bool ok = S_ISDIR(in->was.st_mode) ? add_folder(&h, in->path, true, stop, in->why)
                                        : add_file(&h, in->path, &in->was, stop, in->why);
     if (ok)
         in->sum = gp_hash_end(&h), *in->why = 0;
 }
 
+/* Of a folder, before and after a run; "": it cannot be read. */
+static gp_key stamp_of(const char *path)
+{
+    char why[GP_WHY];
+    gp_hash h;
+    gp_hash_begin(&h);
+    return add_folder(&h, path, false, NULL, why) ? gp_hash_end(&h) : (gp_key){ .hex = "" };
+}
+
+static bool has_changed(const input *in)
+{
+    struct stat st;
+    return stat(in->path, &st) || !is_as_it_was(&in->was, &st)
+        || (S_ISDIR(st.st_mode) && strcmp(in->stamp.hex, stamp_of(in->path).hex));
+}
+
 /* ---- what a run reads ---------------------------------------------------- */
+
+/* Was it there, with bytes that can be had again? A file at standard input may be read from its middle. */
+static bool is_kept(const input *in)
+{
+    return (S_ISREG(in->was.st_mode) || S_ISDIR(in->was.st_mode)) && strcmp(in->path, "/dev/stdin");
+}
 
 static void add(inputs *all, const char *path, const char *of, bool early)
 {
@@ -126,16 +154,10 @@ static void add(inputs *all, const char *path, const char *of, bool early)
     *in = (input){ .path = path, .of = of, .early = early };
     if (stat(path, &in->was))
         gp_why(in->why, errno == ENOENT ? "was not there" : "cannot be read: %s", gp_strerror(errno));
-    else if (!S_ISREG(in->was.st_mode) && !S_ISDIR(in->was.st_mode))
+    else if (!is_kept(in))
         gp_why(in->why, "is a stream");
     else
         gp_why(in->why, "was not hashed");
-}
-
-/* Was it there, with bytes that can be had again? */
-static bool is_kept(const input *in)
-{
-    return in->was.st_mode && (S_ISREG(in->was.st_mode) || S_ISDIR(in->was.st_mode));
 }
 
 static void list(inputs *all, const gp_pipeline *p)
@@ -167,10 +189,24 @@ static const char *from_folder(const gp_pipeline *p, const char *path)
     return in ? path + n + (path[n] == '/') : path;
 }
 
-/* What no second run has again; NULL: nothing. */
-static const char *lost(gp_arena *a, const gp_stage *s)
+/* Does it take the times of frames, which sources take from the clock? */
+static bool asks_time(const gp_node *n)
 {
-    return !s->nin && s->kind && !s->nreads && !s->by_number && !gp_is_carry(s)
+    if (!n || n->kind == GP_SCALAR)
+        return n && strstr(n->text, "frame.time");
+    for (int i = 0; i < n->n; i++)
+        if (asks_time(n->item[i]) || (n->kind == GP_MAP && !strcmp(n->key[i]->text, "rotate_time")))
+            return true;
+    return false;
+}
+
+/* What no second run has again; NULL: nothing. */
+static const char *lost(gp_arena *a, const gp_stage *s, int ranks)
+{
+    return asks_time(s->node) || (s->writes && strstr(s->writes, "%t")) ? gp_format(a, "stage '%s' takes the times of frames, which are those of the clock", s->name)
+         : s->each_rank && s->nreads && ranks > 1
+               ? gp_format(a, "what other ranks read for stage '%s' is not compared", s->name)
+         : !s->nin && s->kind && !s->nreads && !s->by_number && !gp_is_carry(s)
                ? gp_format(a, "what stage '%s' takes in is in no file", s->name)
          : gp_is_leaky(s) || s->deadline_ns ? gp_format(a, "stage '%s' drops frames by the clock", s->name) : NULL;
 }
@@ -326,9 +362,11 @@ bool gp_record_check(const gp_pipeline *p, const gp_record_of *of, gp_errs *errs
     if ((n = gp_node_get(map, "outcome")) && strcmp(n->text, gp_outcome_text(GP_DONE)))
         SAY(n->at, GP_E_WARN, "the recorded run did not come to its end (%s, %s frames): this one goes on "
             "as far as it can", n->text, gp_node_text(map, "frames"));
+    if ((n = gp_node_get(map, "ranks")) && gp_node_number(map, "ranks") != of->ranks)
+        SAY(n->at, GP_E_WARN, "the recorded run had %s ranks, this one has %d: its bytes may differ", n->text, of->ranks);
     const gp_node *lacks = gp_node_list(map, "lost");
     for (int i = 0; lacks && i < lacks->n; i++)
-        SAY(lacks->item[i]->at, GP_E_WARN, "%s: this run cannot be the same", lacks->item[i]->text);
+        SAY(lacks->item[i]->at, GP_E_WARN, "%s: this run may be another", lacks->item[i]->text);
     return errs->failed == failed;
 }
 
@@ -417,6 +455,8 @@ static bool begin(gp_record *r, gp_errs *errs)
     for (int i = 0; i < r->in.n; i++)
         if (r->in.v[i].early && is_kept(&r->in.v[i]))
             hash(&r->in.v[i], NULL);
+        else if (S_ISDIR(r->in.v[i].was.st_mode))
+            r->in.v[i].stamp = stamp_of(r->in.v[i].path);
     look_around(&r->here, r->p, r->of);
     r->threaded = !gp_thread_start(&r->thread, hash_main, r);
     r->arena.oom = NULL;
@@ -446,13 +486,12 @@ static void put_files(gp_json *j, const gp_record *r, const inputs *all)
 {
     GP_JSON_EACH(j, "files", i, all->n) {
         const input *in = &all->v[i];
-        struct stat st;
         gp_json_put(j, "{path: %s, of: %s", from_folder(r->p, in->path), in->of);
         if (is_kept(in) && S_ISREG(in->was.st_mode))
             gp_json_int(j, "size", in->was.st_size);
         if (*in->why)
             gp_json_str(j, "lacks", in->why);
-        else if (!in->early && (stat(in->path, &st) || !is_as_it_was(&in->was, &st)))
+        else if (!in->early && has_changed(in))
             gp_json_str(j, "lacks", "changed while the run went on");
         else
             gp_json_str(j, "sha256", in->sum.hex);
@@ -513,7 +552,7 @@ static void put(gp_json *j, gp_record *r, gp_outcome outcome)
     dl_iterate_phdr(put_library, j);
     gp_json_close(j, ']');
     GP_JSON_EACH(j, "lost", i, g->nstages)
-        if ((why = lost(&r->arena, &g->stage[i])))
+        if ((why = lost(&r->arena, &g->stage[i], r->of->ranks)))
             gp_json_str(j, NULL, why);
     put_files(j, r, &r->in);
     gp_json_close(j, '}');
