@@ -119,6 +119,9 @@ put(b"many/\xff.raw".decode(errors="surrogateescape"), bytes(16))
 p = run("g.yaml", "--record", "g-r2.yaml")
 check("no UTF-8", p.returncode == 2 and "is not UTF-8" in p.err and not os.path.exists("g-r2.yaml"), p.err)
 
+p = run("p.yaml", "--set", b"stages.write.path=\xff.raw", "--record", "g-r2.yaml")
+check("no UTF-8 in a setting", p.returncode == 2 and "is not UTF-8" in p.err and not os.path.exists("g-r2.yaml"), p.err)
+
 put("d.lua", "function process(f, x, y) y:copy(x) end\n")
 put("l.yaml", RAW + "stages: [{use: read, path: %s}, {use: lua, script: d.lua}, {use: write, path: out.raw}]\n" % path("in.raw"))
 is_ok("a script, an absolute path", run("l.yaml", "--record", "moved/l-r.yaml"))

@@ -428,6 +428,8 @@ static bool check_texts(const gp_record *r, gp_errs *errs)
     for (int i = 0; ok && i < r->in.n; i++)
         ok = is_text(r->in.v[i].path) || USAGE(errs, "--record: the name '%s' of a file that %s reads is not UTF-8",
                                                   r->in.v[i].path, r->in.v[i].of);
+    for (int i = 0; ok && i < is->nset; i++)
+        ok = is_text(is->set[i]) || USAGE(errs, "--record: --set %s is not UTF-8", is->set[i]);
     for (int i = 0; ok && i < is->nasked; i++)
         ok = is_text(is->asked[i].value) || USAGE(errs, "--record: the value of '%s' in the environment is not UTF-8",
                                                      is->asked[i].name);
