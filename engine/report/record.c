@@ -27,7 +27,7 @@
 typedef struct input {
     const char *path, *of;             /* of: "stage 'read'" */
     struct stat was;
-    bool early;                        /* it is hashed before the run; it was compared */
+    bool early, compared;              /* early: it is hashed before the run */
     gp_key sum, stamp;                 /* stamp: of a folder, before the run */
     char why[GP_WHY];                  /* "" once it is hashed */
 } input;
@@ -220,19 +220,17 @@ static void look_around(gp_environment *e, const gp_pipeline *p, const gp_record
     gp_environment_read(e, is.device, of->commit);
 }
 
-/* Names that are compared, and their values here; returns how many. */
 enum { FACTS = 8 };
-static int facts(const gp_environment *e, const gp_record_of *of, const char *name[FACTS],
-                 const char *value[FACTS])
+typedef struct fact { const char *name, *value; } fact;
+
+/* What is compared. */
+static void facts(const gp_environment *e, const gp_record_of *of, fact all[FACTS])
 {
-    const struct { const char *name, *value; } all[FACTS] = {
-        { "gpipe", GP_VERSION }, { "commit", e->commit }, { "scripts", of->scripts },
-        { "libc", gnu_get_libc_version() },
+    const fact here[FACTS] = {
+        { "gpipe", GP_VERSION }, { "commit", e->commit }, { "scripts", of->scripts }, { "libc", gnu_get_libc_version() },
         { "cpu", e->cpu }, { "gpu", e->gpu }, { "driver", e->driver }, { "cuda", e->toolkit },
     };
-    for (int i = 0; i < FACTS; i++)
-        name[i] = all[i].name, value[i] = all[i].value;
-    return FACTS;
+    memcpy(all, here, sizeof here);
 }
 
 /* Libraries are told by the names of their files, which have their versions. */
@@ -252,14 +250,15 @@ static int put_library(struct dl_phdr_info *info, size_t size, void *json)
 
 static void compare_facts(const gp_node *map, const gp_pipeline *p, const gp_record_of *of, gp_errs *errs)
 {
-    const char *name[FACTS], *value[FACTS];
+    fact is[FACTS];
     gp_environment here;
     const gp_node *libraries = gp_node_list(map, "libraries"), *was;
     look_around(&here, p, of);
-    for (int i = 0; i < facts(&here, of, name, value); i++)
-        if ((was = gp_node_get(map, name[i])) && was->kind == GP_SCALAR && strcmp(was->text, value[i]))
-            SAY(was->at, GP_E_WARN, "the recorded run had %s '%s', this one has '%s': its bytes may differ", name[i],
-                was->text, value[i]);
+    facts(&here, of, is);
+    for (int i = 0; i < FACTS; i++)
+        if ((was = gp_node_get(map, is[i].name)) && was->kind == GP_SCALAR && strcmp(was->text, is[i].value))
+            SAY(was->at, GP_E_WARN, "the recorded run had %s '%s', this one has '%s': its bytes may differ", is[i].name,
+                was->text, is[i].value);
     for (int i = 0; libraries && i < libraries->n; i++)
         if (access(libraries->item[i]->text, F_OK))
             SAY(libraries->item[i]->at, GP_E_WARN, "the recorded run had the library '%s', which is not here: bytes "
@@ -317,17 +316,15 @@ static input *find(const inputs *all, const char *path)
 static void compare_files(const gp_node *files, const gp_pipeline *p, inputs *all, gp_errs *errs)
 {
     list(all, p);
-    for (int i = 0; i < all->n; i++)
-        all->v[i].early = false;
     for (int i = 0; i < files->n; i++) {
         const char *here = gp_path_from(all->a, p->spec->dir, gp_node_text(files->item[i], "path"));
         input *in = find(all, here);
         compare_file(files->item[i], here, in, errs);
         if (in)
-            in->early = true;
+            in->compared = true;
     }
     for (int i = 0; i < all->n; i++)
-        if (!all->v[i].early && all->v[i].was.st_mode)
+        if (!all->v[i].compared && all->v[i].was.st_mode)
             SAY(files->at, GP_E_MISMATCH, "%s reads '%s', too, which the recorded run did not", all->v[i].of,
                 all->v[i].path);
 }
@@ -530,10 +527,12 @@ static void put(gp_json *j, gp_record *r, gp_outcome outcome)
     const gp_pipeline *p = r->p;
     const gp_recorded *is = p->recorded;
     const gp_graph *g = p->graph;
-    const char *name[FACTS], *value[FACTS], *why;
+    fact has[FACTS];
+    const char *why;
+    facts(&r->here, r->of, has);
     gp_json_open(j, NULL, '{');
-    for (int i = 0, n = facts(&r->here, r->of, name, value); i < n; i++)
-        gp_json_str(j, name[i], value[i]);
+    for (int i = 0; i < FACTS; i++)
+        gp_json_str(j, has[i].name, has[i].value);
     gp_json_put(j, "began: %s, outcome: %s, frames: %ju, ranks: %d, text: %s", r->here.date, gp_outcome_text(outcome),
                 frames_of(p).out, r->of->ranks, rest_of(&r->arena, r->p).hex);
     if (*r->folder)
