@@ -176,11 +176,14 @@ with open("in.raw") as f:              # from its middle
 with open("in.raw") as f:
     p = run("i-r.yaml", stdin=f)
 check("... is told", p.returncode == 0 and "is a stream: this run cannot be the same" in p.err, p.err)
-put("t.yaml", "buffers: {generate: {dtype: f64, shape: [16]}}\nstages: [{use: generate, frames: 3}, "
-    "{use: expr, expr: in + frame.time}, {use: write, path: t.raw}]\n")
-is_ok("the time", run("t.yaml", "--record", "t-r.yaml"))
-p = run("t-r.yaml")
-check("... is told", p.returncode == 0 and "takes the times of frames, which are those of the clock" in p.err, p.err)
+GENERATE = "buffers: {generate: {dtype: f64, shape: [16]}}\nstages: [{use: generate, frames: 3}, "
+for what, text in (("an expression", GENERATE + "{use: expr, expr: in + frame.time}, {use: write, path: t.raw}]\n"),
+                   ("a name", GENERATE + "{use: write, path: 't-%t.raw', rotate_time: 1h}]\n"),
+                   ("a file that keeps it", "metadata: [time]\n" + GENERATE + "{use: write, path: t.npz}]\n")):
+    put("t.yaml", text)
+    is_ok(f"the time in {what}", run("t.yaml", "--record", "t-r.yaml"))
+    p = run("t-r.yaml")
+    check("... is told", p.returncode == 0 and "takes the times of frames, which are those of the clock" in p.err, p.err)
 edit("r.yaml", '"ranks": 1', '"ranks": 2')
 p = run("r.yaml")
 check("other ranks are told", p.returncode == 0 and "had 2 ranks, this one has 1: its bytes may differ" in p.err, p.err)

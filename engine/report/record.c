@@ -189,21 +189,29 @@ static const char *from_folder(const gp_pipeline *p, const char *path)
     return in ? path + n + (path[n] == '/') : path;
 }
 
-/* Does it take the times of frames, which sources take from the clock? */
-static bool asks_time(const gp_node *n)
+static bool names_time(const gp_node *n)
 {
     if (!n || n->kind == GP_SCALAR)
         return n && strstr(n->text, "frame.time");
     for (int i = 0; i < n->n; i++)
-        if (asks_time(n->item[i]) || (n->kind == GP_MAP && !strcmp(n->key[i]->text, "rotate_time")))
+        if (names_time(n->item[i]) || (n->kind == GP_MAP && !strcmp(n->key[i]->text, "rotate_time")))
             return true;
     return false;
 }
 
-/* What no second run has again; NULL: nothing. */
-static const char *lost(gp_arena *a, const gp_stage *s, int ranks)
+/* Does it take the times of frames, which sources take from the clock? */
+static bool asks_time(const gp_graph *g, const gp_stage *s)
 {
-    return asks_time(s->node) || (s->writes && strstr(s->writes, "%t")) ? gp_format(a, "stage '%s' takes the times of frames, which are those of the clock", s->name)
+    bool keeps = false;
+    for (int i = 0; i < g->nmetadata; i++)
+        keeps |= !strcmp(g->metadata[i], "time");
+    return names_time(s->node) || (s->writes && (keeps || strstr(s->writes, "%t")));
+}
+
+/* What no second run has again; NULL: nothing. */
+static const char *lost(gp_arena *a, const gp_graph *g, const gp_stage *s, int ranks)
+{
+    return asks_time(g, s) ? gp_format(a, "stage '%s' takes the times of frames, which are those of the clock", s->name)
          : s->each_rank && s->nreads && ranks > 1
                ? gp_format(a, "what other ranks read for stage '%s' is not compared", s->name)
          : !s->nin && s->kind && !s->nreads && !s->by_number && !gp_is_carry(s)
@@ -553,7 +561,7 @@ static void put(gp_json *j, gp_record *r, gp_outcome outcome)
     dl_iterate_phdr(put_library, j);
     gp_json_close(j, ']');
     GP_JSON_EACH(j, "lost", i, g->nstages)
-        if ((why = lost(&r->arena, &g->stage[i], r->of->ranks)))
+        if ((why = lost(&r->arena, g, &g->stage[i], r->of->ranks)))
             gp_json_str(j, NULL, why);
     put_files(j, r, &r->in);
     gp_json_close(j, '}');
