@@ -335,9 +335,10 @@ static const struct { const char *from, *to, *says; } edits[] = {
 TEST_EACH(edited, edits)
 {
     int level = 1;
-    static const char yaml[] = "resume: progress\nbuffers: {x: {dtype: u8, shape: [1, 6]}, k: {const: [3], dtype: u8}}\n"
+    static const char yaml[] = "resume: progress\nvars: {recorded: '${env:GPIPE_TEST_FOLDER}'}\n"
+        "buffers: {x: {dtype: u8, shape: [1, 6]}, k: {const: [3], dtype: u8}}\n"
         "stages:\n  - {use: generate, frames: 900, rate: 500, out: x}\n  - {use: expr, in: {x: x, k: k}, expr: x + k, out: y}\n"
-        "  - {use: write, path: '${env:GPIPE_TEST_FOLDER}/%d.raw'}\n";
+        "  - {use: write, path: '${recorded}/%d.raw'}\n";
     setenv("GPIPE_TEST_FOLDER", "out", 1);
     io_count_npy("taps.npy", U8(1), 3);
     pipe_result r = pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true }, io_stop_soon, &level);

@@ -372,6 +372,18 @@ TEST_LOOP(table_of_a_group, 0, 2)
                       : "frame.index,frame.file,s\n0,,1\n1,,2\n3,,4\n4,,5\n5,,6\n");
 }
 
+/* The first buffer of `in` says which file, wherever it was made. */
+TEST_LOOP(table_of_two_sources, 0, 2)
+{
+    static const char *const in[] = { "p, q", "q, p" }, *const file[] = { "a.raw", "b.raw" };
+    for (int i = 0; i < 2; i++)
+        pipe_text(io_dir, file[i], "7");
+    io_runs(format("buffers: {p: {dtype: u8, shape: [1]}, q: {dtype: u8, shape: [1]}}\nstages:\n"
+                   "  - {use: read, path: a.raw, out: p}\n  - {use: read, path: b.raw, out: q}\n"
+                   "  - {use: write, in: [%s], path: t.csv, columns: [frame.file, one, two]}\n", in[_i]));
+    holds("t.csv", format("frame.file,one,two\n%s,55,55\n", file[_i]));
+}
+
 /* The time, and numbers of metadata, of which a frame may have none. */
 TEST(table_of_metadata)
 {

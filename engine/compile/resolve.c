@@ -271,7 +271,9 @@ static void read_top(gp_resolving *r)
         g->resume = gp_read_path(&r->read, n), g->resume_at = n->at;
     if (g->resume && gp_path_folder(g->resume) == strlen(g->resume))
         AT(r, n->at, "'resume' names a file, not a folder");
-    g->outside = g->resume ? gp_resume_outside(r->arena, root, r->read.env, r->errs) : 0;
+    for (int i = 0; i < root->n && g->resume; i++)
+        if (strcmp(root->key[i]->text, "recorded") != 0)       /* it has whole texts of files that were included */
+            g->outside += gp_resume_outside(r->arena, root->item[i], r->read.env, r->errs);
     gp_priority_read(r, top(r, "priority"));
     gp_devices_read(r, top(r, "device"));
 }

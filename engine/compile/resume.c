@@ -80,7 +80,6 @@ uint64_t gp_resume_outside(gp_arena *a, const gp_node *n, const gp_env *env, gp_
         sum += gp_text_hash(name) * gp_text_hash(value ? value : "");
     }
     for (int i = 0; i < n->n; i++)
-        if (n->kind != GP_MAP || strcmp(n->key[i]->text, "recorded") != 0)
-            sum += gp_resume_outside(a, n->item[i], env, errs);
+        sum += gp_resume_outside(a, n->item[i], env, errs);
     return sum;
 }

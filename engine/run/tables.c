@@ -152,6 +152,19 @@ static void link_rings(gp_run *run, bool fill)
     }
 }
 
+/* Of a host stage they are in the order of its ports: its frames have the time of the first. */
+static void sort_inputs(gp_actorrt *p)
+{
+    int n = 0;
+    for (int k = 0; p->stage && k < p->stage->nin; k++)
+        for (int i = n; i < p->nin; i++)
+            if (p->in[i].ring->ring->buffer == p->stage->in[k]) {
+                gp_ring_end end = p->in[i];
+                p->in[i] = p->in[n], p->in[n++] = end;
+                break;
+            }
+}
+
 static void add_near(gp_actorrt *p, gp_actorrt *q)
 {
     bool known = p == q;
@@ -195,7 +208,7 @@ void gp_actors_make(gp_run *run)
     }
     link_rings(run, true);
     for (int i = 0; i < n; i++)
-        find_near(&run->actor[i]);
+        sort_inputs(&run->actor[i]), find_near(&run->actor[i]);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < run->actor[i].nin; k++)
             run->actor[i].leads |= !run->actor[i].in[k].ring->buffer->follows;

@@ -7,7 +7,7 @@
 /* CPU time of the calling thread. */
 double cpu_seconds(void);
 
-/* Between these two, once in work(): what effort_end returns is the instructions of the process meanwhile. */
+/* effort_end returns the instructions of the process since effort_begin. */
 void effort_begin(void);
 double effort_end(void);
 
