@@ -223,6 +223,46 @@ static const char *does(gp_shape *s, const gp_onnx_opts *o, const gp_ort *lib)
 
 /* ---- shape ----------------------------------------------------------- */
 
+typedef struct files { const char **path; int n, room; } files;
+
+static void add(gp_shape *s, files *all, const char *model, const char *name, size_t len)
+{
+    const char *slash = strrchr(model, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - model) : 0;
+    char *path = gp_shape_alloc(s, folder + len + 1);
+    memcpy(path, model, folder), memcpy(path + folder, name, len), path[folder + len] = 0;
+    for (int i = 0; i < all->n; i++)
+        if (!strcmp(all->path[i], path))
+            return;
+    if (all->n == all->room) {
+        const char **more = gp_shape_alloc(s, (size_t)(all->room *= 2) * sizeof *more);
+        all->path = memcpy(more, all->path, (size_t)all->n * sizeof *more);
+    }
+    all->path[all->n++] = path;
+}
+
+/* The model, and where it says that weights lie which it keeps apart: TensorProto.external_data has an entry with the
+ * key 'location', behind which come the value's length, in one byte or two, and the value. */
+static void tell_files(gp_shape *s, const gp_file *f, const char *model)
+{
+    enum { PART = 1 << 16, LONGEST = 1 << 12 };
+    static const char key[] = "\n\x08location\x12";
+    char *part = gp_shape_alloc(s, PART + LONGEST);
+    files all = { gp_shape_alloc(s, 2 * sizeof *all.path), 1, 2 };
+    int64_t got;
+    all.path[0] = model;
+    for (int64_t at = 0; at < f->size && (got = gp_probe_bytes(s, f, at, part, PART + LONGEST)) > 0; at += PART)
+        for (const char *p = part, *end = part + got; (p = memmem(p, (size_t)(end - p), key, sizeof key - 1)) && p < part + PART;) {
+            p += sizeof key - 1;
+            size_t len = p < end ? (unsigned char)*p++ : 0;
+            if (len >= 128 && p < end)
+                len += ((size_t)(unsigned char)*p++ << 7) - 128;
+            if (len && len <= (size_t)(end - p) && !memchr(p, 0, len))
+                add(s, &all, model, p, len);
+        }
+    gp_shape_reads(s, all.path, all.n);
+}
+
 static bool shape(gp_shape *s)
 {
     const gp_onnx_opts *o = s->opts;
@@ -242,7 +282,7 @@ static bool shape(gp_shape *s)
                              f->kind == GP_FILE_DIR ? "a folder" : "not a regular file");
     if (!gp_ort_open(&lib, (gp_loc){ 0 }, &errs))
         return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
-    gp_shape_reads(s, &o->model, 1);
+    tell_files(s, f, o->model);
     if (!gp_onnx_bind(s, &lib))
         return false;
     s->does = does(s, o, &lib), s->writes_all = true;

@@ -76,6 +76,12 @@ edit("moved/again.yaml", "# of its own", "# of mine")
 p = run("moved/again.yaml")
 check("an edit is told", p.returncode == 0 and "was edited since" in p.err, p.err)
 
+# A section that somebody wrote in lines, above other keys, is replaced.
+put("above.yaml", "recorded:\n  set:\n    - vars.x=1\nvars: {x: 0}\nbuffers: {generate: {dtype: u8, shape: [16]}}\n"
+    "stages: [{use: generate, frames: 1}, {use: discard}]\n")
+is_ok("a section of lines", run("above.yaml", "--record", "above-r.yaml"))
+is_ok("... repeated", run("above-r.yaml"))
+
 # ---- what differs -------------------------------------------------------------------------
 
 put("in.raw", bytes(range(160)))
@@ -113,6 +119,9 @@ put(b"many/\xff.raw".decode(errors="surrogateescape"), bytes(16))
 p = run("g.yaml", "--record", "g-r2.yaml")
 check("no UTF-8", p.returncode == 2 and "is not UTF-8" in p.err and not os.path.exists("g-r2.yaml"), p.err)
 
+p = run("p.yaml", "--set", b"stages.write.path=\xff.raw", "--record", "g-r2.yaml")
+check("no UTF-8 in a setting", p.returncode == 2 and "is not UTF-8" in p.err and not os.path.exists("g-r2.yaml"), p.err)
+
 put("d.lua", "function process(f, x, y) y:copy(x) end\n")
 put("l.yaml", RAW + "stages: [{use: read, path: %s}, {use: lua, script: d.lua}, {use: write, path: out.raw}]\n" % path("in.raw"))
 is_ok("a script, an absolute path", run("l.yaml", "--record", "moved/l-r.yaml"))
@@ -149,7 +158,7 @@ is_ok("resume, repeated", run("res-r.yaml"))
 put("c.yaml", RAW + "stages: [{use: read, command: [cat, in.raw], format: raw}, {use: write, path: out.raw}]\n")
 is_ok("a command", run("c.yaml", "--record", "c-r.yaml"))
 p = run("c-r.yaml")
-check("... is told", p.returncode == 0 and "warning: what stage 'read' takes in is in no file: this run cannot be the same" in p.err,
+check("... is told", p.returncode == 0 and "warning: what stage 'read' takes in is in no file: this run may be another" in p.err,
       p.err)
 put("i.yaml", RAW + "stages: [{use: read, path: stdin, format: raw}, {use: write, path: out.raw}]\n")
 def piped(*args):
@@ -161,6 +170,23 @@ def piped(*args):
 is_ok("a pipe", piped("i.yaml", "--record", "i-r.yaml"))
 p = piped("i-r.yaml")
 check("... is told", p.returncode == 0 and "is a stream: this run cannot be the same" in p.err, p.err)
+with open("in.raw") as f:              # from its middle
+    os.lseek(f.fileno(), 16, os.SEEK_SET)
+    is_ok("a file at standard input", run("i.yaml", "--record", "i-r.yaml", stdin=f))
+with open("in.raw") as f:
+    p = run("i-r.yaml", stdin=f)
+check("... is told", p.returncode == 0 and "is a stream: this run cannot be the same" in p.err, p.err)
+GENERATE = "buffers: {generate: {dtype: f64, shape: [16]}}\nstages: [{use: generate, frames: 3}, "
+for what, text in (("an expression", GENERATE + "{use: expr, expr: in + frame.time}, {use: write, path: t.raw}]\n"),
+                   ("a name", GENERATE + "{use: write, path: 't-%t.raw', rotate_time: 1h}]\n"),
+                   ("a file that keeps it", "metadata: [time]\n" + GENERATE + "{use: write, path: t.npz}]\n")):
+    put("t.yaml", text)
+    is_ok(f"the time in {what}", run("t.yaml", "--record", "t-r.yaml"))
+    p = run("t-r.yaml")
+    check("... is told", p.returncode == 0 and "takes the times of frames, which are those of the clock" in p.err, p.err)
+edit("r.yaml", '"ranks": 1', '"ranks": 2')
+p = run("r.yaml")
+check("other ranks are told", p.returncode == 0 and "had 2 ranks, this one has 1: its bytes may differ" in p.err, p.err)
 
 put("e.yaml", "buffers: {generate: {dtype: u8, shape: [16]}}\nstages: [{use: generate, rate: 100Hz}, "
     "{use: write, path: live.raw, live: true}]\n")
@@ -184,6 +210,19 @@ with open("fifo", "wb") as f:
     f.write(bytes(160))
 p.communicate(timeout=600)
 check("an input that changed", '"path": "in.raw", "of": "stage \'read\'", "size": 160, "lacks": "changed while' in
+      bytes_of("h-r.yaml").decode(), bytes_of("h-r.yaml"))
+
+# So does a chunk in a folder, with the same size and under the same name.
+put("z.yaml", RAW + "stages: [{use: read, path: in.raw}, {use: write, path: z.zarr, compression: 0}]\n")
+is_ok("a folder is made", run("z.yaml"))
+put("h.yaml", bytes_of("h.yaml").decode().replace("path: in.raw", "path: z.zarr"))
+p = spawn("run", "h.yaml", "--record", "h-r.yaml", stderr=subprocess.PIPE)
+with open("fifo", "wb") as f:
+    chunks = [os.path.join(at, n) for at, _, names in os.walk("z.zarr") for n in names if "json" not in n and not n.startswith(".")]
+    os.utime(chunks[0], (1, 1))
+    f.write(bytes(160))
+p.communicate(timeout=600)
+check("a folder in which a file changed", '"path": "z.zarr", "of": "stage \'read\'", "lacks": "changed while' in
       bytes_of("h-r.yaml").decode(), bytes_of("h-r.yaml"))
 
 # ---- where it cannot be written ------------------------------------------------------------

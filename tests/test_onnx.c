@@ -453,6 +453,17 @@ TEST(frames_that_fail)
                   "%s", r.errs.e[0].msg);
 }
 
+/* Files of a model's weights are read, too: what else would be overwritten. */
+TEST(weights)
+{
+    use(fake_path);
+    pipe_text(dir, "m.onnx", "j\n\n\x08location\x12\x06" "w0.binj\n\n\x08location\x12\x06" "w1.bin");
+    pipe_text(dir, "w1.bin", "any");
+    pipe_result r = run("buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
+                        "  - {use: onnx, model: m.onnx}\n  - {use: write, path: w1.bin, format: raw}\n");
+    ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, "w1.bin', which stage 'onnx' reads"), "%s", r.errs.e[0].msg);
+}
+
 /* Tensors are made once for each slot, while there are not too many; and for a frame of another shape. */
 TEST(tensors)
 {

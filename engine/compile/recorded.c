@@ -84,7 +84,10 @@ static char *with_value(gp_arena *a, const char *text, size_t len, const char *v
     const gp_marked *is = root ? (const gp_marked *)gp_node_get(&root->node, "recorded") : NULL;
     if (!is || is->alias)
         return NULL;
-    char *out = gp_format(a, "%.*s%s%.*s", (int)is->from, text, value, (int)(len - is->to), text + is->to);
+    size_t to = is->to;
+    while (!is->flow && to > is->from && strchr(" \n", text[to - 1]))     /* a block of lines ends where the next key begins */
+        to--;
+    char *out = gp_format(a, "%.*s%s%.*s", (int)is->from, text, value, (int)(len - to), text + to);
     *out_len = strlen(out);
     return out;
 }

@@ -27,8 +27,8 @@
 typedef struct input {
     const char *path, *of;             /* of: "stage 'read'" */
     struct stat was;
-    bool early;                        /* it is hashed before the run; it was compared */
-    gp_key sum;
+    bool early, compared;              /* early: it is hashed before the run */
+    gp_key sum, stamp;                 /* stamp: of a folder, before the run */
     char why[GP_WHY];                  /* "" once it is hashed */
 } input;
 
@@ -80,20 +80,26 @@ static bool add_file(gp_hash *h, const char *path, const struct stat *was, const
          : same || gp_why(why, "changed while the run went on");
 }
 
+typedef struct stamp { ino_t file; off_t size; struct timespec changed, renamed; } stamp;
+
 static int by_name(const FTSENT **x, const FTSENT **y)
 {
     return strcmp((*x)->fts_name, (*y)->fts_name);
 }
 
-static bool add_folder(gp_hash *h, const char *path, const atomic_bool *stop, char why[GP_WHY])
+/* `bytes`: what is in its files; else what tells whether one changed. */
+static bool add_folder(gp_hash *h, const char *path, bool bytes, const atomic_bool *stop, char why[GP_WHY])
 {
     char *const paths[] = { (char *)path, NULL };
     FTS *t = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name);
     bool ok = t || gp_why(why, "cannot be read: %s", gp_strerror(errno));
     for (FTSENT *e; ok && (e = fts_read(t));) {
         gp_hash_text(h, e->fts_path + strlen(path));
-        if (e->fts_info == FTS_F)
-            ok = add_file(h, e->fts_path, e->fts_statp, stop, why);
+        const struct stat *st = e->fts_statp;
+        if (e->fts_info == FTS_F && bytes)
+            ok = add_file(h, e->fts_path, st, stop, why);
+        else if (e->fts_info == FTS_F)
+            gp_hash_add(h, &(stamp){ st->st_ino, st->st_size, st->st_mtim, st->st_ctim }, sizeof(stamp));
         else if (e->fts_info != FTS_D && e->fts_info != FTS_DP)
             ok = gp_why(why, "has '%.100s', which is no file that can be read", e->fts_name);
     }
@@ -106,13 +112,35 @@ static void hash(input *in, const atomic_bool *stop)
 {
     gp_hash h;
     gp_hash_begin(&h);
-    bool ok = S_ISDIR(in->was.st_mode) ? add_folder(&h, in->path, stop, in->why)
+    bool ok = S_ISDIR(in->was.st_mode) ? add_folder(&h, in->path, true, stop, in->why)
                                        : add_file(&h, in->path, &in->was, stop, in->why);
     if (ok)
         in->sum = gp_hash_end(&h), *in->why = 0;
 }
 
+/* Of a folder, before and after a run; "": it cannot be read. */
+static gp_key stamp_of(const char *path)
+{
+    char why[GP_WHY];
+    gp_hash h;
+    gp_hash_begin(&h);
+    return add_folder(&h, path, false, NULL, why) ? gp_hash_end(&h) : (gp_key){ .hex = "" };
+}
+
+static bool has_changed(const input *in)
+{
+    struct stat st;
+    return stat(in->path, &st) || !is_as_it_was(&in->was, &st)
+        || (S_ISDIR(st.st_mode) && strcmp(in->stamp.hex, stamp_of(in->path).hex));
+}
+
 /* ---- what a run reads ---------------------------------------------------- */
+
+/* Was it there, with bytes that can be had again? A file at standard input may be read from its middle. */
+static bool is_kept(const input *in)
+{
+    return (S_ISREG(in->was.st_mode) || S_ISDIR(in->was.st_mode)) && strcmp(in->path, "/dev/stdin");
+}
 
 static void add(inputs *all, const char *path, const char *of, bool early)
 {
@@ -126,16 +154,10 @@ static void add(inputs *all, const char *path, const char *of, bool early)
     *in = (input){ .path = path, .of = of, .early = early };
     if (stat(path, &in->was))
         gp_why(in->why, errno == ENOENT ? "was not there" : "cannot be read: %s", gp_strerror(errno));
-    else if (!S_ISREG(in->was.st_mode) && !S_ISDIR(in->was.st_mode))
+    else if (!is_kept(in))
         gp_why(in->why, "is a stream");
     else
         gp_why(in->why, "was not hashed");
-}
-
-/* Was it there, with bytes that can be had again? */
-static bool is_kept(const input *in)
-{
-    return in->was.st_mode && (S_ISREG(in->was.st_mode) || S_ISDIR(in->was.st_mode));
 }
 
 static void list(inputs *all, const gp_pipeline *p)
@@ -167,10 +189,32 @@ static const char *from_folder(const gp_pipeline *p, const char *path)
     return in ? path + n + (path[n] == '/') : path;
 }
 
-/* What no second run has again; NULL: nothing. */
-static const char *lost(gp_arena *a, const gp_stage *s)
+static bool names_time(const gp_node *n)
 {
-    return !s->nin && s->kind && !s->nreads && !s->by_number && !gp_is_carry(s)
+    if (!n || n->kind == GP_SCALAR)
+        return n && strstr(n->text, "frame.time");
+    for (int i = 0; i < n->n; i++)
+        if (names_time(n->item[i]) || (n->kind == GP_MAP && !strcmp(n->key[i]->text, "rotate_time")))
+            return true;
+    return false;
+}
+
+/* Does it take the times of frames, which sources take from the clock? */
+static bool asks_time(const gp_graph *g, const gp_stage *s)
+{
+    bool keeps = false;
+    for (int i = 0; i < g->nmetadata; i++)
+        keeps |= !strcmp(g->metadata[i], "time");
+    return names_time(s->node) || (s->writes && (keeps || strstr(s->writes, "%t")));
+}
+
+/* What no second run has again; NULL: nothing. */
+static const char *lost(gp_arena *a, const gp_graph *g, const gp_stage *s, int ranks)
+{
+    return asks_time(g, s) ? gp_format(a, "stage '%s' takes the times of frames, which are those of the clock", s->name)
+         : s->each_rank && s->nreads && ranks > 1
+               ? gp_format(a, "what other ranks read for stage '%s' is not compared", s->name)
+         : !s->nin && s->kind && !s->nreads && !s->by_number && !gp_is_carry(s)
                ? gp_format(a, "what stage '%s' takes in is in no file", s->name)
          : gp_is_leaky(s) || s->deadline_ns ? gp_format(a, "stage '%s' drops frames by the clock", s->name) : NULL;
 }
@@ -184,19 +228,17 @@ static void look_around(gp_environment *e, const gp_pipeline *p, const gp_record
     gp_environment_read(e, is.device, of->commit);
 }
 
-/* Names that are compared, and their values here; returns how many. */
 enum { FACTS = 8 };
-static int facts(const gp_environment *e, const gp_record_of *of, const char *name[FACTS],
-                 const char *value[FACTS])
+typedef struct fact { const char *name, *value; } fact;
+
+/* What is compared. */
+static void facts(const gp_environment *e, const gp_record_of *of, fact all[FACTS])
 {
-    const struct { const char *name, *value; } all[FACTS] = {
-        { "gpipe", GP_VERSION }, { "commit", e->commit }, { "scripts", of->scripts },
-        { "libc", gnu_get_libc_version() },
+    const fact here[FACTS] = {
+        { "gpipe", GP_VERSION }, { "commit", e->commit }, { "scripts", of->scripts }, { "libc", gnu_get_libc_version() },
         { "cpu", e->cpu }, { "gpu", e->gpu }, { "driver", e->driver }, { "cuda", e->toolkit },
     };
-    for (int i = 0; i < FACTS; i++)
-        name[i] = all[i].name, value[i] = all[i].value;
-    return FACTS;
+    memcpy(all, here, sizeof here);
 }
 
 /* Libraries are told by the names of their files, which have their versions. */
@@ -216,14 +258,15 @@ static int put_library(struct dl_phdr_info *info, size_t size, void *json)
 
 static void compare_facts(const gp_node *map, const gp_pipeline *p, const gp_record_of *of, gp_errs *errs)
 {
-    const char *name[FACTS], *value[FACTS];
+    fact is[FACTS];
     gp_environment here;
     const gp_node *libraries = gp_node_list(map, "libraries"), *was;
     look_around(&here, p, of);
-    for (int i = 0; i < facts(&here, of, name, value); i++)
-        if ((was = gp_node_get(map, name[i])) && was->kind == GP_SCALAR && strcmp(was->text, value[i]))
-            SAY(was->at, GP_E_WARN, "the recorded run had %s '%s', this one has '%s': its bytes may differ", name[i],
-                was->text, value[i]);
+    facts(&here, of, is);
+    for (int i = 0; i < FACTS; i++)
+        if ((was = gp_node_get(map, is[i].name)) && was->kind == GP_SCALAR && strcmp(was->text, is[i].value))
+            SAY(was->at, GP_E_WARN, "the recorded run had %s '%s', this one has '%s': its bytes may differ", is[i].name,
+                was->text, is[i].value);
     for (int i = 0; libraries && i < libraries->n; i++)
         if (access(libraries->item[i]->text, F_OK))
             SAY(libraries->item[i]->at, GP_E_WARN, "the recorded run had the library '%s', which is not here: bytes "
@@ -281,17 +324,15 @@ static input *find(const inputs *all, const char *path)
 static void compare_files(const gp_node *files, const gp_pipeline *p, inputs *all, gp_errs *errs)
 {
     list(all, p);
-    for (int i = 0; i < all->n; i++)
-        all->v[i].early = false;
     for (int i = 0; i < files->n; i++) {
         const char *here = gp_path_from(all->a, p->spec->dir, gp_node_text(files->item[i], "path"));
         input *in = find(all, here);
         compare_file(files->item[i], here, in, errs);
         if (in)
-            in->early = true;
+            in->compared = true;
     }
     for (int i = 0; i < all->n; i++)
-        if (!all->v[i].early && all->v[i].was.st_mode)
+        if (!all->v[i].compared && all->v[i].was.st_mode)
             SAY(files->at, GP_E_MISMATCH, "%s reads '%s', too, which the recorded run did not", all->v[i].of,
                 all->v[i].path);
 }
@@ -326,9 +367,11 @@ bool gp_record_check(const gp_pipeline *p, const gp_record_of *of, gp_errs *errs
     if ((n = gp_node_get(map, "outcome")) && strcmp(n->text, gp_outcome_text(GP_DONE)))
         SAY(n->at, GP_E_WARN, "the recorded run did not come to its end (%s, %s frames): this one goes on "
             "as far as it can", n->text, gp_node_text(map, "frames"));
+    if ((n = gp_node_get(map, "ranks")) && gp_node_number(map, "ranks") != of->ranks)
+        SAY(n->at, GP_E_WARN, "the recorded run had %s ranks, this one has %d: its bytes may differ", n->text, of->ranks);
     const gp_node *lacks = gp_node_list(map, "lost");
     for (int i = 0; lacks && i < lacks->n; i++)
-        SAY(lacks->item[i]->at, GP_E_WARN, "%s: this run cannot be the same", lacks->item[i]->text);
+        SAY(lacks->item[i]->at, GP_E_WARN, "%s: this run may be another", lacks->item[i]->text);
     return errs->failed == failed;
 }
 
@@ -390,6 +433,8 @@ static bool check_texts(const gp_record *r, gp_errs *errs)
     for (int i = 0; ok && i < r->in.n; i++)
         ok = is_text(r->in.v[i].path) || USAGE(errs, "--record: the name '%s' of a file that %s reads is not UTF-8",
                                                   r->in.v[i].path, r->in.v[i].of);
+    for (int i = 0; ok && i < is->nset; i++)
+        ok = is_text(is->set[i]) || USAGE(errs, "--record: --set %s is not UTF-8", is->set[i]);
     for (int i = 0; ok && i < is->nasked; i++)
         ok = is_text(is->asked[i].value) || USAGE(errs, "--record: the value of '%s' in the environment is not UTF-8",
                                                      is->asked[i].name);
@@ -417,6 +462,8 @@ static bool begin(gp_record *r, gp_errs *errs)
     for (int i = 0; i < r->in.n; i++)
         if (r->in.v[i].early && is_kept(&r->in.v[i]))
             hash(&r->in.v[i], NULL);
+        else if (S_ISDIR(r->in.v[i].was.st_mode))
+            r->in.v[i].stamp = stamp_of(r->in.v[i].path);
     look_around(&r->here, r->p, r->of);
     r->threaded = !gp_thread_start(&r->thread, hash_main, r);
     r->arena.oom = NULL;
@@ -446,13 +493,12 @@ static void put_files(gp_json *j, const gp_record *r, const inputs *all)
 {
     GP_JSON_EACH(j, "files", i, all->n) {
         const input *in = &all->v[i];
-        struct stat st;
         gp_json_put(j, "{path: %s, of: %s", from_folder(r->p, in->path), in->of);
         if (is_kept(in) && S_ISREG(in->was.st_mode))
             gp_json_int(j, "size", in->was.st_size);
         if (*in->why)
             gp_json_str(j, "lacks", in->why);
-        else if (!in->early && (stat(in->path, &st) || !is_as_it_was(&in->was, &st)))
+        else if (!in->early && has_changed(in))
             gp_json_str(j, "lacks", "changed while the run went on");
         else
             gp_json_str(j, "sha256", in->sum.hex);
@@ -489,10 +535,12 @@ static void put(gp_json *j, gp_record *r, gp_outcome outcome)
     const gp_pipeline *p = r->p;
     const gp_recorded *is = p->recorded;
     const gp_graph *g = p->graph;
-    const char *name[FACTS], *value[FACTS], *why;
+    fact has[FACTS];
+    const char *why;
+    facts(&r->here, r->of, has);
     gp_json_open(j, NULL, '{');
-    for (int i = 0, n = facts(&r->here, r->of, name, value); i < n; i++)
-        gp_json_str(j, name[i], value[i]);
+    for (int i = 0; i < FACTS; i++)
+        gp_json_str(j, has[i].name, has[i].value);
     gp_json_put(j, "began: %s, outcome: %s, frames: %ju, ranks: %d, text: %s", r->here.date, gp_outcome_text(outcome),
                 frames_of(p).out, r->of->ranks, rest_of(&r->arena, r->p).hex);
     if (*r->folder)
@@ -513,7 +561,7 @@ static void put(gp_json *j, gp_record *r, gp_outcome outcome)
     dl_iterate_phdr(put_library, j);
     gp_json_close(j, ']');
     GP_JSON_EACH(j, "lost", i, g->nstages)
-        if ((why = lost(&r->arena, &g->stage[i])))
+        if ((why = lost(&r->arena, g, &g->stage[i], r->of->ranks)))
             gp_json_str(j, NULL, why);
     put_files(j, r, &r->in);
     gp_json_close(j, '}');
