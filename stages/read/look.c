@@ -25,7 +25,7 @@ bool gp_read_is_video(const gp_read_opts *o)
 
 gp_cut_how gp_read_cut(const gp_read_opts *o)
 {
-    return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE, true };
+    return (gp_cut_how){ o->offset, o->skip, o->tail != GP_TAIL_ERROR, o->tail == GP_TAIL_DROP, true };
 }
 
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame)
@@ -292,7 +292,7 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
     if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
                              o->path);
-    return true;
+    return !o->varies || o->tail != GP_TAIL_DROP || gp_shape_without(s, "tail", "files of which each is a frame");
 }
 
 static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)

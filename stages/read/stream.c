@@ -93,11 +93,15 @@ static gp_status take_raw(gp_reader *r, gp_call *c, char *to, gp_came *came)
     r->before = 0;
     int64_t rest = got ? got % row : skipped - before;
     came->rows = got / row;
+    if (o->tail == GP_TAIL_DROP && got < all)
+        came->rows = 0;
+    else if (o->tail == GP_TAIL_ERROR && got < all && got)
+        r->part = came->rows;
     if (skipped && rest < 0)
         gp_why(came->why, "has %lld bytes, fewer than the offset of %lld", (long long)skipped, (long long)before);
     else if (r->ended && rest > 0 && o->tail == GP_TAIL_ERROR)
         gp_why(came->why, "ends within a frame, %lld bytes after its last whole row of %lld bytes: 'tail: ignore' leaves "
-               "them out", (long long)rest, (long long)row);
+               "them out, 'tail: drop' the frame", (long long)rest, (long long)row);
     return GP_OK;
 }
 
@@ -182,7 +186,7 @@ static gp_status take_array(gp_reader *r, gp_call *c, bool *any, char why[GP_WHY
         got += rest;
     }
     if (s == GP_OK)
-        gp_cut_npy(&r->array, p, (size_t)got, INT64_MAX, &r->most, &(gp_cut_how){ .ignore_tail = true }, why);
+        gp_cut_npy(&r->array, p, (size_t)got, INT64_MAX, &r->most, &(gp_cut_how){ .ignore_tail = true, .whole = r->o->tail == GP_TAIL_DROP }, why);
     r->next_piece = 0;
     return s;
 }

@@ -432,7 +432,6 @@ static bool finish_process(gp_writer *w, gp_call *c)
         if (unread < 0)
             gp_fail(c->errs, GP_E_WARN, w->o->at, "whether '%s' has read all frames is not known: %s", w->o->path,
                     gp_strerror(-unread));
-        gp_process_tell_well(w->process, w->o->path, w->o->at, c->errs);
         return true;
     }
     gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
