@@ -135,6 +135,12 @@ gp_cut_how gp_read_cut(const gp_read_opts *o);
 /* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
 
+/* Who says what a picture has to be. */
+static inline const char *gp_read_who_says(const gp_read_opts *o, bool declared)
+{
+    return declared ? "and 'buffers' declares" : o->looked ? "the first files" : "the first file";
+}
+
 /* The frame is of this file. */
 static inline void gp_read_name(const gp_reader *r, const gp_call *c, gp_frame *f, int file)
 {
