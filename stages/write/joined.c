@@ -308,8 +308,8 @@ static bool fail(gp_writer *w, gp_call *c, const gp_frame *f, int n, char why[GP
     else if (n == 1)
         gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s", (unsigned long long)f[0].index, path, why);
     else
-        gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s", (unsigned long long)f[0].index,
-                (unsigned long long)f[n - 1].index, path, why);
+        gp_fail(c->errs, code, o->at, "frame %llu or one of the %d behind it: '%s' %s", (unsigned long long)f[0].index,
+                n - 1, path, why);
     if (ended)
         gp_process_tell(w->process, c->errs);
     return false;
