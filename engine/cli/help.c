@@ -140,7 +140,9 @@ static void print_part(FILE *to, const char *s, const char *end)
         } else if (*s == '#') {
             fprintf(to, "%.*s\n", (int)n - 2, s + 2);
         } else if (strncmp(s, "![", 2)) {
-            put_inline(to, s, n = paragraph(s), '\'');
+            n = paragraph(s);
+            n = s + n < end ? n : (size_t)(end - s) - 1;       /* items of a list are one */
+            put_inline(to, s, n, '\'');
             fputc('\n', to);
         }
         s += n + 1;

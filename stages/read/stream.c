@@ -186,7 +186,7 @@ static gp_status take_array(gp_reader *r, gp_call *c, bool *any, char why[GP_WHY
         got += rest;
     }
     if (s == GP_OK)
-        gp_cut_npy(&r->array, p, (size_t)got, INT64_MAX, &r->most, &(gp_cut_how){ .ignore_tail = true, .whole = r->o->tail == GP_TAIL_DROP }, why);
+        gp_cut_npy(&r->array, p, (size_t)got, INT64_MAX, &r->most, &(gp_cut_how){ .ignore_tail = true }, why);
     r->next_piece = 0;
     return s;
 }
@@ -207,7 +207,7 @@ static gp_status take_piece(gp_reader *r, gp_call *c, char *to, gp_came *came)
     if (s == GP_OK && got < all)
         gp_why(came->why, "ends within the frame, which has %lld of %lld bytes", (long long)got, (long long)all);
     if (s == GP_OK)
-        came->rows = rows, r->next_piece++;
+        came->rows = r->o->tail == GP_TAIL_DROP && rows < r->array.frame_rows ? 0 : rows, r->next_piece++;
     return s;
 }
 
