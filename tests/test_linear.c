@@ -213,7 +213,7 @@ static const struct {
     { "variables that are not there", wrong_vars, 250, true },
     { "buffers that are not there", wrong_buffers, 250, true },
     { "branches that lose frames", leaky, 250, false },
-    { "copies", copies, 250, false },
+    { "copies", copies, 500, false },
     { "other rates", rates, 250, false },
 };
 
