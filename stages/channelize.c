@@ -70,8 +70,8 @@ static bool shape(gp_shape *s)
                              gp_type_text(&in[1], text), (long long)o->channels);
     if (!s->partial && in->dim[0] % o->channels)
         return gp_shape_fail(s, "channels", "frames have %lld samples, which is no multiple of 'channels', %lld: "
-                             "spectra would not run on from frame to frame", (long long)in->dim[0],
-                             (long long)o->channels);
+                             "spectra would not run on from frame to frame; %lld would be one", (long long)in->dim[0],
+                             (long long)o->channels, (long long)((in->dim[0] / o->channels + 1) * o->channels));
     gp_type sums = sums_of(o, in);
     s->out[0] = spectra_of(&sums);
     if (s->partial)

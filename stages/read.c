@@ -157,9 +157,10 @@ static bool finish(gp_call *c)
 {
     gp_reader *r = c->state;
     uint64_t n = r->ahead ? gp_ahead_end(r->ahead, c) : 0;
-    char why[GP_WHY];
-    if (r->process && r->ended && gp_process_has_ended(r->process, false) && gp_process_is_well(r->process, why))
-        gp_process_tell_well(r->process, r->o->path, r->o->at, c->errs);
+    if (r->part)
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s' ended within a frame: the last one has %lld of %lld rows ('tail: drop' "
+                "leaves it out, 'tail: ignore' keeps it without a word)", r->o->path, (long long)r->part,
+                (long long)r->most.dim[0]);
     if (n)
         gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s': %llu frame%s came when there was no room, and %s dropped "
                 "('when_full: drop-newest')", r->o->path, (unsigned long long)n, gp_plural((int64_t)n),
@@ -204,8 +205,9 @@ static const gp_opt options[] = {
       .help = "raw: of c64, how a number is stored: as pairs of i8 or i16, of which each value stays as it is" },
     { GP_ENUM(gp_read_opts, endian), .def = "little", .choices = "little|big",
       .help = "raw: the order of bytes in an element" },
-    { GP_ENUM(gp_read_opts, tail), .def = "error", .choices = "error|ignore",
-      .help = "raw, npy: what to do with bytes after the last whole row" },
+    { GP_ENUM(gp_read_opts, tail), .def = "error", .choices = "error|ignore|drop",
+      .help = "raw, npy: what to do with bytes after the last whole row; drop: leave out a last frame with fewer rows, too. "
+              "Of a stream that ends within a frame ignore also says that this is no news" },
     { GP_INT(gp_read_opts, frames), .min = 0, .max = 1e18, .unit = "frames",
       .help = "stop after so many; 0: all" },
     { GP_INT(gp_read_opts, start), .min = 0, .max = 1e15, .unit = "frames",

@@ -32,9 +32,14 @@ static bool shape(gp_shape *s)
     if (o->taper && in->dtype != GP_F16 && in->dtype != GP_F32 && in->dtype != GP_F64 && in->dtype != GP_C64)
         return gp_shape_fail(s, "taper", "a taper makes fractions of samples, which are %s; put a 'cast' to f32 before "
                              "this stage", gp_dtype_name(in->dtype));
-    if (!s->partial && in->dim[0] % o->hop)
+    int64_t whole = in->dim[0] / o->hop * o->hop;
+    char fewer[32] = "";
+    if (whole)
+        snprintf(fewer, sizeof fewer, "%lld or ", (long long)whole);
+    if (!s->partial && whole < in->dim[0])
         return gp_shape_fail(s, "hop", "frames have %lld samples, which is not a multiple of 'hop', %lld: windows would "
-                             "not run on from frame to frame", (long long)in->dim[0], (long long)o->hop);
+                             "not run on from frame to frame; make frames of %s%lld", (long long)in->dim[0], (long long)o->hop,
+                             fewer, (long long)(whole + o->hop));
     gp_type *out = &s->out[0];
     int64_t there = in->dim[0] + past;
     *out = (gp_type){ .dtype = in->dtype, .ndim = in->ndim + 1,

@@ -230,6 +230,12 @@ expect 'help: no topic'  2 "no help on 'yml'; did you mean 'yaml'" "$GPIPE" help
 expect 'help: a word'     2 "no help on 'carry' by itself; these topics say something of it: frames" "$GPIPE" help carry
 "$GPIPE" help expr | grep -A1 '^  i32, also' | grep -q '^        \[.* \*.*\] i32$' && ok || bad 'help: columns have no names'
 "$GPIPE" help files | grep -q '^  *| ' && bad 'help: a table in a list' || ok
+"$GPIPE" help files | sed -n 3,4p | tr '\n' ' ' | grep -q "^Sections.*help files WORD.*:   Recordings and tables; Files; .*; Zarr; " && ok || bad 'help: no list of sections'
+"$GPIPE" help files zarr >"$tmp/text"
+grep -q '^\* Zarr (' "$tmp/text" && [ "$(grep -c '^\* ' "$tmp/text")" = 1 ] && ok || bad 'help: a section'
+"$GPIPE" help files save_every | grep -q '^\* Going on after' && ok || bad 'help: a section by its text'
+expect 'help: no section' 2 "no section of topic 'files' is about 'xyzzy'" "$GPIPE" help files xyzzy
+expect 'help: of a kind'  2 "'blur' is no topic" "$GPIPE" help blur xyzzy
 expect 'help: no name'   2 "'gpipe help' lists verbs and topics" "$GPIPE" help xyzzy
 expect 'help: all of one' 2 "leave out 'lua'" "$GPIPE" help --man lua
 expect 'version'         0 '' "$GPIPE" --version
@@ -240,6 +246,7 @@ expect 'one stage'       0 '' "$GPIPE" stages blur
 grep -q sigma "$tmp/stdout" && ok || bad 'stages blur does not show sigma'
 grep -q '^  shard ' "$tmp/stdout" && bad 'stages blur shows shard, which is for sources' || ok
 "$GPIPE" stages read | grep -q '^  shard ' && ok || bad 'stages read does not show shard'
+"$GPIPE" stages blur crop | grep -c '^blur - \|^crop - ' | grep -qx 2 && ok || bad 'two stages'
 expect 'unknown stage'   2 "did you mean 'blur'" "$GPIPE" stages blr
 expect 'set: a variable' 2 "'frames' is a variable: write vars.frames=2" "$GPIPE" check --set frames=2 pipelines/edges.yaml
 expect 'set: no path'    2 'did you mean' "$GPIPE" check --set stages.blurr.sigma=2 pipelines/edges.yaml

@@ -1062,7 +1062,7 @@ for m in mpis:
             said = f.read()
         lines = [x for x in said.splitlines() if re.match("gpipe: |rank |  ", x)]
         check(f"{m.name}: an error comes before what follows from it {more}", p.returncode and lines
-              and lines[0].startswith("rank 1: breaks.lua:5:1: error: ") and "broken" in lines[0]
+              and lines[0].startswith("rank 1: breaks.lua:5: error: ") and "broken" in lines[0]
               and "not drained" not in said and said.count("error: ") == 1, said)
 
 # ---- who waits, and who is lost -----------------------------------------

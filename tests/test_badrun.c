@@ -30,8 +30,8 @@ static void says(const char *const *args, int code, const char *text)
 static const struct { const char *script, *text; int code; } scripts[] = {
     { "function process(f, x, y", "s.lua:2: ')' expected", 3 },
     { "function process(f, x, y) y:copy(x)\n if f.index == 1000 then error('boom') end end",
-      "s.lua:3:1: error: stage 's', frame 1000: boom", 1 },
-    { "function process(f, x, y) y[17] = 1 end", "s.lua:2:1: error: stage 's', frame 0: index 17", 1 },
+      "s.lua:3: error: stage 's', frame 1000: boom", 1 },
+    { "function process(f, x, y) y[17] = 1 end", "s.lua:2: error: stage 's', frame 0: index 17", 1 },
     { "function process(f, x, y) x[1] = 1 end", "'in' is an input", 1 },
     { "local k\nfunction process(f, x, y) y:copy(x) if k then k[1] = 2 end k = y end",
       "'out' is used after its frame", 1 },

@@ -163,7 +163,8 @@ TEST(no_scope)
     gp_num n;
     ck_assert(!gp_eval(node("x"), NULL, &n, &errs));
     ck_assert(!gp_eval(node("x.size"), NULL, &n, &errs));
-    ck_assert_str_eq(errs.e[1].msg, "'x' is not a port: shapes are not known here");
+    ck_assert_str_eq(errs.e[1].msg, "'x' has no shape or size here: those of inputs can be used in 'shape' of what a stage makes of "
+                     "them, and in options that say so");
 }
 
 TEST_LOOP(deep, 0, 2)

@@ -21,6 +21,9 @@ static const struct {
     { "dtype: u8, shape: [4, 5]", "", 0, 0, 0, 0 },
     { "dtype: u8, shape: [4, 5]", "", 210, 11, 0, 210 },                /* a part of 2 rows */
     { "dtype: u8, shape: [4, 5]", ", tail: ignore", 213, 11, 0, 210 },
+    { "dtype: u8, shape: [4, 5]", ", tail: drop", 213, 10, 0, 200 },
+    { "dtype: u8, shape: [4, 5]", ", tail: drop", 19, 0, 0, 0 },
+    { "dtype: u8, shape: [200]", ", tail: drop, skip: 1", 300, 1, 1, 200 },
     { "dtype: u8, shape: [4, 5]", ", offset: 10", 210, 10, 10, 200 },
     { "dtype: u8, shape: [4, 5]", ", frames: 3", 200, 3, 0, 60 },
     { "dtype: u8, shape: [4, 5]", ", frames: 30", 200, 10, 0, 200 },

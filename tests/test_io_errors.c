@@ -138,6 +138,7 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { IN("two.npy") "  - {use: write, path: /proc/gpipe/out.raw}\n", "cannot be written", 1 },
     { IN("two.npy") "  - {use: write, path: /dev/full}\n",
       "'/dev/full' cannot be written: No space left on device", 1 },
+    { AS("dtype: u8, shape: [4]", "generate, frames: 6") "  - {use: write, path: /dev/full}\n", "frame 0", 1 },
     { IN("two.npy") "  - {use: write, path: /dev/full, format: npy}\n",
       "is not a regular file, which a joined .npy needs", 1 },
     { IN("two.npy") "  - {use: write, path: .}\n", "it is a folder", 1 },

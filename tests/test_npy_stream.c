@@ -31,6 +31,17 @@ TEST_EACH(in, streams)
     io_holds("out.raw", same, n);
 }
 
+/* The last frame of each array may have fewer rows, and be left out. */
+TEST(in_whole)
+{
+    arrays();
+    ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n"
+                              "  - {use: read, command: [cat, rows.npy, frame.npy], format: npy, tail: drop, out: x}\n"
+                              "  - {use: write, path: out.raw}\n"), 3);
+    ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n"
+                              "  - {use: read, path: 'r*.npy', tail: drop, out: x}\n  - {use: discard}\n"), 2);
+}
+
 /* What is written is read again: each frame with its own header, those with fewer rows, too. */
 TEST(out)
 {

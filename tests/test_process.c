@@ -113,25 +113,18 @@ TEST(talkative)
     ck_assert_int_ne(r.errs.e[last - 8].code, GP_E_NOTE);
 }
 
-/* Only its three streams are open in it, whatever this process has open. (3 is how `ls` reads the folder.) */
-/* What it says is heard also where it comes to a good end. */
-static const struct { const char *yaml; bool says; } well[] = {
-    { FROM("[sh, -c, 'cat a.raw; echo careful >&2']") DISCARD, true }, { FROM("[cat, a.raw]") DISCARD, false },
-    { TO("[sh, -c, 'cat >b.raw; echo careful >&2']"), true }, { TO("[sh, -c, 'cat >b.raw']"), false },
-    { FROM("[sh, -c, 'cat a.raw; exec >&-; echo careful >&2; sleep 0.05']") DISCARD, true },
+/* What it says there, its progress for instance, is of no interest where it comes to a good end. */
+static const char *const well[] = {
+    FROM("[sh, -c, 'cat a.raw; echo 100 % >&2']") DISCARD, TO("[sh, -c, 'cat >b.raw; echo 100 % >&2']"),
+    FROM("[sh, -c, 'cat a.raw; exec >&-; echo 100 % >&2']") DISCARD,
 };
 
-TEST_EACH(says_at_a_good_end, well)
+TEST_EACH(says_nothing_at_a_good_end, well)
 {
-    pipe_result r = io_done(well[_i].yaml);
-    ck_assert_int_eq(r.errs.n, well[_i].says ? 2 : 0);
-    if (!well[_i].says)
-        return;
-    ck_assert_str_eq(r.errs.e[0].msg, "'sh' has come to a good end, and has written to its standard error");
-    ck_assert(r.errs.e[0].code == GP_E_WARN && r.errs.e[1].code == GP_E_NOTE);
-    ck_assert_str_eq(r.errs.e[1].msg, "careful");
+    ck_assert_int_eq(io_done(well[_i]).errs.n, 0);
 }
 
+/* Only its three streams are open in it, whatever this process has open. (3 is how `ls` reads the folder.) */
 TEST(descriptors)
 {
     int open_one = open("/dev/null", O_RDONLY);                /* not O_CLOEXEC */

@@ -72,7 +72,7 @@ TEST_EACH(odd_ones, odd)
 {
     wide_high_small();
     pipe_text(io_dir, odd[_i].name, odd[_i].text);
-    io_fails(format(READ "  - {use: discard}\n", ""), 1, odd[_i].says);
+    io_fails(format(READ "  - {use: discard}\n", ""), strcmp(odd[_i].name, "e.pgm") ? 1 : 3, odd[_i].says);
     one_fails(format(READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
     ck_assert_int_eq(io_files("out"), 3);
     is_all("out/c.raw", 360, 2);

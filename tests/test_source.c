@@ -35,6 +35,9 @@ static const struct {
     { 1206, 50, "", NULL, 0, 1206 },
     { 1207, 50, "", "ends within a frame, 1 bytes after", 0, 0 },
     { 1207, 50, ", tail: ignore", NULL, 0, 1206 },
+    { 1206, 50, ", tail: drop", NULL, 0, 1200 },
+    { 1207, 50, ", tail: drop", NULL, 0, 1200 },
+    { 29, 29, ", tail: drop", NULL, 0, 0 },
     { 1210, 50, ", offset: 10", NULL, 10, 1200 },
     { 31, 31, ", skip: 1", NULL, 1, 30 },
     { 32, 31, ", skip: 1", "ends within a frame, 1 bytes", 0, 0 },
@@ -67,6 +70,23 @@ TEST_EACH(streams_from_fifo, streams)
     pthread_join(t, NULL);
     if (!streams[_i].text)
         io_holds("out.raw", data + streams[_i].from, streams[_i].kept);
+}
+
+/* A frame that is not whole is said, unless it is left out, or expected. */
+static const struct { const char *options, *bytes, *says; } parts[] = {
+    { "", "72", "'head' ended within a frame: the last one has 2 of 5 rows ('tail: drop' leaves it out, 'tail: ignore' keeps "
+      "it without a word)" },
+    { "", "90", NULL }, { "", "0", NULL }, { ", tail: ignore", "72", NULL }, { ", tail: drop", "72", NULL },
+};
+
+TEST_EACH(says_that_a_frame_is_not_whole, parts)
+{
+    pipe_result r = io_done(format("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+                                   "  - {use: read, command: [head, -c, %s, /dev/zero], out: a%s}\n  - {use: discard}\n",
+                                   parts[_i].bytes, parts[_i].options));
+    ck_assert_int_eq(r.errs.n, parts[_i].says != NULL);
+    if (parts[_i].says)
+        ck_assert_str_eq(r.errs.e[0].msg, parts[_i].says);
 }
 
 static void cancel_soon(gp_pipeline *p, void *arg)

@@ -290,7 +290,7 @@ for args, code, what in (
         (("copy", "--frame", "20"), 1, "there is no frame 20 of 'copy': the pipeline ended before"),
         (("half", "--set", "fuse=auto", "-o", "h.npy"), 0, "frame 0"),
         (("root", "--set", "fuse=auto"), 2, "'root' is nowhere in memory"),
-        (("rot",), 2, "no buffer 'rot'; did you mean 'root'?"),
+        (("rot",), 2, "no buffer 'rot'; there are: a, root, half, copy; did you mean 'root'?"),
         (("copy", "--frame", "x"), 2, "--frame x: must be the number of a frame"),
         (("copy", "--set", "stages.read.path=none.raw"), 2, "none.raw")):
     got, out, err = done("probe", chain, *args)

@@ -160,9 +160,9 @@ static void put_sort(asked *x, const char *sort)
         put_choices(x, "", "auto|cpu|cuda:0|all");
     } else if (!strncmp(sort, "SHELL", 5)) {
         put_choices(x, "", "bash|zsh|fish");
-    } else if (!strcmp(sort, "[KIND]")) {
+    } else if (!strcmp(sort, "[KIND...]")) {
         put_kinds(x);
-    } else if (!strcmp(sort, "[NAME]")) {
+    } else if (!strcmp(sort, "[NAME [WORD]]")) {
         put_verbs(x);
         put_blobs(x, "engine/cli/topics/", "a topic");
         put_kinds(x);

@@ -121,12 +121,11 @@ static size_t paragraph(const char *s)
     return n;
 }
 
-static void print_topic(FILE *to, const char *name)
+static void print_part(FILE *to, const char *s, const char *end)
 {
-    const gp_blob *b = topic(name);
     const char *heading = "|";
     bool fence = false;
-    for (const char *s = (const char *)b->data; s < (const char *)b->end;) {
+    while (s < end) {
         size_t n = strcspn(s, "\n");
         if (!strncmp(s, "```", 3)) {
             fence = !fence;
@@ -141,11 +140,60 @@ static void print_topic(FILE *to, const char *name)
         } else if (*s == '#') {
             fprintf(to, "%.*s\n", (int)n - 2, s + 2);
         } else if (strncmp(s, "![", 2)) {
-            put_inline(to, s, n = paragraph(s), '\'');
+            n = paragraph(s);
+            n = s + n < end ? n : (size_t)(end - s) - 1;       /* items of a list are one */
+            put_inline(to, s, n, '\'');
             fputc('\n', to);
         }
         s += n + 1;
     }
+}
+
+static void print_topic(FILE *to, const char *name)
+{
+    const gp_blob *b = topic(name);
+    print_part(to, (const char *)b->data, (const char *)b->end);
+}
+
+/* The section that begins at s or behind it, "* **NAME.**" or "**NAME.**" below an empty line; its name has n bytes.
+ * NULL: there is none. */
+static const char *next_section(const char *s, const char **name, size_t *n)
+{
+    for (; s && *s; s = strchr(s, '\n') ? strchr(s, '\n') + 1 : NULL) {
+        const char *at = s + (strncmp(s, "* ", 2) ? 0 : 2);
+        const char *close = strncmp(at, "**", 2) || (at == s && s[-2] != '\n') ? NULL : strstr(at + 2, "**");
+        if (!close)
+            continue;
+        *name = at + 2, *n = (size_t)(close - *name) - (close[-1] == '.');
+        return s;
+    }
+    return NULL;
+}
+
+/* The sections of a topic whose names (or, with `any`, whose texts) have the word; all names in a line where it is NULL.
+ * How many. */
+static int print_sections(const char *of, const char *word, bool any)
+{
+    const char *name = NULL, *next;
+    size_t n = 0, more = 0;
+    int found = 0;
+    for (const char *s = next_section((const char *)topic(of)->data, &name, &n); s; s = next, n = more) {
+        const char *shown = name;
+        next = next_section(strchr(s, '\n') + 1, &name, &more);
+        char *text = word ? strndup(any ? s : shown, any ? (next ? (size_t)(next - s) : strlen(s)) : n) : NULL;
+        if (word && !(text && strcasestr(text, word)))
+            shown = NULL;
+        free(text);
+        if (shown && !word && !found)
+            printf("\nSections, of which 'gpipe help %s WORD' shows those about a word:\n  ", of);
+        if (shown && !word)
+            fputs(found ? "; " : "", stdout), put_inline(stdout, shown, n, '\'');
+        else if (shown)
+            print_part(stdout, s, next ? next : s + strlen(s));
+        found += shown != NULL;
+    }
+    fputs(found && !word ? "\n" : "", stdout);
+    return found;
 }
 
 void gp_help_print(FILE *to)
@@ -230,8 +278,13 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
     }
     for (int i = 0; topics[i]; i++) {
         gp_near_try(&near, topics[i]);
-        if (!strcmp(topics[i], name))
-            print_topic(stdout, topics[i]), found++;
+        if (!strcmp(topics[i], name)) {
+            const gp_blob *b = topic(name);
+            const char *title = (const char *)b->data, *rest = strchr(title, '\n') + 1;
+            print_part(stdout, title, rest);
+            print_sections(name, NULL, false);
+            print_part(stdout, rest, (const char *)b->end), found++;
+        }
     }
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
         gp_near_try(&near, k->name);
@@ -260,6 +313,12 @@ static int help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         return gp_usage(errs, "'--man' is all of the reference; leave out '%s'", args->operand[0]);
     if (args->man)
         return print_man(registry, errs);
+    for (int i = 0; args->noperands > 1 && topics[i]; i++)
+        if (!strcmp(topics[i], args->operand[0]))
+            return print_sections(topics[i], args->operand[1], false) || print_sections(topics[i], args->operand[1], true)
+                ? 0 : gp_usage(errs, "no section of topic '%s' is about '%s'", topics[i], args->operand[1]);
+    if (args->noperands > 1)
+        return gp_usage(errs, "'%s' is no topic, which alone has sections: leave out '%s'", args->operand[0], args->operand[1]);
     if (args->noperands)
         return help_of(args->operand[0], registry, errs);
     gp_help_print(stdout);
@@ -267,8 +326,8 @@ static int help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 }
 
 const gp_verb gp_verb_help = {
-    .name = "help", .operand = "[NAME]", .max = 1, .place = 130,
-    .help = "list the verbs, or show one of them, a stage or a topic",
+    .name = "help", .operand = "[NAME [WORD]]", .max = 2, .place = 130,
+    .help = "list the verbs, or show one of them, a stage or a topic, or what that says of a word",
     .kinds = true, .run = help,
     .options = (const gp_option[]){
         GP_OPTION_PLUGIN,

@@ -217,15 +217,15 @@ static void name_file_outputs(gp_x *x, gp_x_scope *f, gp_x_scope *to, const gp_n
     }
 }
 
-/* ... and once they are. */
+/* ... and once they are. `all`: its stages are there, so that what none of them makes nobody does. */
 static void show_outputs(gp_x *x, gp_x_scope *f, gp_x_scope *to, const gp_node *entry, const gp_node *outputs,
-                         const char *name, gp_x_before *b)
+                         const char *name, bool all, gp_x_before *b)
 {
     const gp_node *decl;
     *b = (gp_x_before){ .who = f->in.prefix, .out = GP_NEW(x->a, gp_x_alias, outputs ? outputs->n : 0) };
     for (int i = 0; outputs && i < outputs->n; i++) {
         const gp_node *local = gp_x_port_at(outputs, i, &decl);
-        if (gp_table_index(&f->index, local->text) < 0)
+        if (all && gp_table_index(&f->index, local->text) < 0)
             SAY(x, local->at, "no stage of this file makes '%s', which is one of its outputs", local->text);
         b->out[b->n++] = (gp_x_alias){ local->text, f, local->text };
         gp_x_add_buffer(x, to, gp_x_join(x, name, local->text), f, local->text);
@@ -328,6 +328,7 @@ void gp_x_add_file(gp_x *x, gp_x_scope *to, const gp_x_scope *s, const gp_node *
         return;
     name_file_outputs(x, f, to, entry, outputs);
     gp_x_add_buffers(x, f, buffers);
+    int failed = x->errs->failed;
     gp_x_add_list(x, f, gp_node_get(root, "stages"), b);
-    show_outputs(x, f, to, entry, outputs, name, b);
+    show_outputs(x, f, to, entry, outputs, name, x->errs->failed == failed, b);
 }

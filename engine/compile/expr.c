@@ -198,7 +198,8 @@ static bool port(struct eval *x, const gp_expr_node *e, struct val *out)
     gp_near near = GP_NEAR(e->name);
     try_names(x, &near);
     return FAIL(x, e, ports ? "no port '%s' of this stage with a known shape%s"
-                : "'%s' is not a port: shapes are not known here%s", e->name, gp_near_text(&near));
+                : "'%s' has no shape or size here: those of inputs can be used in 'shape' of what a stage makes of them, and in "
+                "options that say so%s", e->name, gp_near_text(&near));
 }
 
 /* ---- the walk -------------------------------------------------------- */

@@ -62,7 +62,7 @@ static const gp_buffer *find(const gp_pipeline *p, const char *name, gp_errs *er
         gp_fail(errs, GP_E_USAGE, fused->at, "'%s' is nowhere in memory: the stages around it are computed as one, '%s'; run "
                 "it with --set fuse=none", name, fused->name);
     else if (*name)
-        gp_fail(errs, GP_E_USAGE, file, "no buffer '%s'%s; there are: %s", name, gp_near_text(&near), all);
+        gp_fail(errs, GP_E_USAGE, file, "no buffer '%s'; there are: %s%s", name, all, gp_near_text(&near));
     else
         gp_fail(errs, GP_E_USAGE, file, "no buffer is named; there are: %s", all);
     return NULL;

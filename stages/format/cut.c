@@ -37,6 +37,7 @@ bool gp_cut_raw(gp_cut *c, int64_t size, const gp_type *frame, const gp_cut_how 
         return gp_why(err, "has %lld bytes after its last whole row of %lld bytes: "
                            "'tail: ignore' leaves them out",
                       (long long)rest, (long long)c->row_bytes);
+    c->rows -= how->whole ? c->rows % c->frame_rows : 0;
     return true;
 }
 
@@ -85,6 +86,7 @@ bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_ty
     if (found > bytes && !how->ignore_tail)
         return gp_why(err, "has %lld bytes after the array: 'tail: ignore' leaves them out",
                       (long long)(found - bytes));
+    c->rows -= how->whole ? c->rows % c->frame_rows : 0;
     return true;
 }
 

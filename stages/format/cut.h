@@ -18,10 +18,10 @@ typedef struct gp_cut {
 } gp_cut;
 
 /* These must be known of raw data. `ignore_tail`: bytes after the last whole row
- * (of a .npy: after its data) are no error. */
+ * (of a .npy: after its data) are no error. `whole`: nor is a last frame that has fewer rows, which is left out. */
 typedef struct gp_cut_how {
     int64_t offset, skip;
-    bool ignore_tail, any_order;           /* .npy: column-major and big-endian arrays are no error */
+    bool ignore_tail, whole, any_order;           /* .npy: column-major and big-endian arrays are no error */
 } gp_cut_how;
 
 /* Frames of type `frame` in a raw file of `size` bytes. */

@@ -235,15 +235,6 @@ void gp_process_tell(gp_process *p, gp_errs *errs)
         gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%.*s", LINE, line[i % LINES]);
 }
 
-void gp_process_tell_well(gp_process *p, const char *path, gp_loc at, gp_errs *errs)
-{
-    stop_listening(p);
-    if (!p->nlog)
-        return;
-    gp_fail(errs, GP_E_WARN, at, "'%s' has come to a good end, and has written to its standard error", path);
-    gp_process_tell(p, errs);
-}
-
 /* Soon, as it was asked to. */
 static void await_end(gp_process *p)
 {

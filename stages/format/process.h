@@ -42,8 +42,5 @@ bool gp_process_is_well(gp_process *p, char why[GP_WHY]);
  * is not waited for any more. */
 void gp_process_tell(gp_process *p, gp_errs *errs);
 
-/* Warns with what a process that ended well wrote there, if that is anything. */
-void gp_process_tell_well(gp_process *p, const char *path, gp_loc at, gp_errs *errs);
-
 /* Ends it, where it has not ended: by SIGTERM, and soon after by SIGKILL. NULL: does nothing. */
 void gp_process_stop(gp_process *p);

@@ -8,7 +8,7 @@
 bool gp_lua_report(const struct gp_lua_worker *w, gp_errs *errs, gp_code code, const char *who,
                    const char *where)
 {
-    gp_loc at = { .file = w->lua.script, .line = w->lua.line, .col = w->lua.line > 0 };
+    gp_loc at = { .file = w->lua.script, .line = w->lua.line };
     return gp_fail(errs, code == GP_E_RUN && w->lua.full ? GP_E_RESOURCE : code, at, "%s%s: %s", who,
                    where, w->lua.error);
 }

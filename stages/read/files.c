@@ -145,19 +145,13 @@ static void warn(const gp_reader *r, gp_call *c, const gp_frame *f, int file, co
         gp_frame_faulty(c);
 }
 
-/* Who says what a picture has to be. */
-static const char *who_says(const gp_read_opts *o, bool declared)
-{
-    return declared ? "and 'buffers' declares" : o->looked ? "the first files" : "the first file";
-}
-
 /* Has a picture the type and colors of the others? What is to be done if not is not what other sizes need. */
 static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
 {
     const gp_read_opts *o = r->o;
     const gp_type *want = o->varies ? &r->most : &v->type;
     return gp_picfile_alike(found, want, o->varies,
-                            who_says(o, found->dtype == want->dtype ? o->says_shape : o->says_dtype), why);
+                            gp_read_who_says(o, found->dtype == want->dtype ? o->says_shape : o->says_dtype), why);
 }
 
 static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *f, int file, char why[GP_WHY])
@@ -173,7 +167,7 @@ static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *
     if (!r->o->varies && !gp_type_same(&found, &v->type))
         return gp_why(why, "holds %s, %s %s: for pictures of different sizes declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
-                      who_says(r->o, r->o->says_shape), gp_type_text(&v->type, want));
+                      gp_read_who_says(r->o, r->o->says_shape), gp_type_text(&v->type, want));
     if (r->o->looked && !gp_file_fits(&found, &r->most, r->o->varies, why))
         return gp_why(why, "holds %s, which does not fit in %s, the largest of the first %d files: declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),

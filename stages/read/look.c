@@ -25,7 +25,7 @@ bool gp_read_is_video(const gp_read_opts *o)
 
 gp_cut_how gp_read_cut(const gp_read_opts *o)
 {
-    return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE, true };
+    return (gp_cut_how){ o->offset, o->skip, o->tail != GP_TAIL_ERROR, o->tail == GP_TAIL_DROP, true };
 }
 
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame)
@@ -292,7 +292,7 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
     if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
                              o->path);
-    return true;
+    return !o->varies || o->tail != GP_TAIL_DROP || gp_shape_without(s, "tail", "files of which each is a frame");
 }
 
 static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)
@@ -493,19 +493,28 @@ static bool look_at_picture(gp_shape *s, const gp_read_opts *o, int i, char head
     return ok;
 }
 
-/* Which of several types is meant is not for the order of names to say. */
-static bool are_of_one_type(gp_shape *s, const gp_read_opts *o, gp_dtype first)
+/* Which of several types is meant is not for the order of names to say, but for `typed`. Pictures of other colors would
+ * fail when it is their turn. */
+static bool are_of_one_sort(gp_shape *s, const gp_read_opts *o, const gp_type *all, bool typed)
 {
+    const gp_dtype first = all->dtype;
+    char why[GP_WHY];
     int most = files_used(o);
     char *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
     gp_type found;
-    for (int i = 1; head && i < most && i < MOST_HEADERS; i++)
-        if (look_at_picture(s, o, i, head, &found) && found.dtype != first)
+    for (int i = 1; head && i < most && i < MOST_HEADERS; i++) {
+        if (!look_at_picture(s, o, i, head, &found))
+            continue;
+        if (found.dtype != first && !typed)
             return gp_shape_fail(s, "path", "'%s' holds %s, and '%s', the first file, %s: pictures of 8 and of 16 bits, or "
                                  "floats, are read by a stage each; or declare which are meant, as 'dtype: %s' under "
                                  "'buffers', and "
                                  "leave out the others ('on_error: drop')", o->file[i], gp_dtype_name(found.dtype), o->file[0],
                                  gp_dtype_name(first), gp_dtype_name(found.dtype));
+        if (found.dtype == first && !gp_shape_drops(s)
+            && !gp_picfile_alike(&found, all, o->varies, gp_read_who_says(o, o->says_shape), why))
+            return gp_shape_fail(s, "path", "'%s' %s", o->file[i], why);
+    }
     return true;
 }
 
@@ -605,7 +614,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     }
     if (broken && many && t->dtype && t->ndim && gp_shape_drops(s))
         ok = true;                     /* frame 0 says it */
-    if (ok && many && !dtype && gp_read_is_pictures(o) && !are_of_one_type(s, o, t->dtype))
+    if (ok && many && (!dtype || !o->says_shape) && gp_read_is_pictures(o) && !are_of_one_sort(s, o, t, dtype))
         return false;
     if (!ok)
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);

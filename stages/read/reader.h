@@ -17,7 +17,7 @@ enum { GP_READ_HEAD = 12 + (1 << 16) };        /* bytes that the header of a .np
 enum { GP_READ_AT_ONCE = 32 };                 /* frames */
 enum { GP_LITTLE, GP_BIG };
 enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
-enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
+enum { GP_TAIL_ERROR, GP_TAIL_IGNORE, GP_TAIL_DROP };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 enum { GP_FULL_WAIT, GP_FULL_DROP };
 enum { GP_POINT, GP_COMMA };
@@ -109,6 +109,7 @@ typedef struct gp_reader {
     gp_came held;              /* .none: how it ended, to be said once the frames before are handed in */
     int fd;                    /* -1: it is not open */
     bool ended;
+    int64_t part;              /* of raw data that ended within a frame: the rows that this has, which are to be told */
     bool lingers;              /* its process has not, and that was said */
     bool begun;                /* of a video: its header was read */
     gp_cut array;              /* of .npy: how the present array is cut, and which piece is next */
@@ -133,6 +134,12 @@ bool gp_read_is_video(const gp_read_opts *o);
 gp_cut_how gp_read_cut(const gp_read_opts *o);
 /* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
+
+/* Who says what a picture has to be. */
+static inline const char *gp_read_who_says(const gp_read_opts *o, bool declared)
+{
+    return declared ? "and 'buffers' declares" : o->looked ? "the first files" : "the first file";
+}
 
 /* The frame is of this file. */
 static inline void gp_read_name(const gp_reader *r, const gp_call *c, gp_frame *f, int file)

@@ -93,11 +93,15 @@ static gp_status take_raw(gp_reader *r, gp_call *c, char *to, gp_came *came)
     r->before = 0;
     int64_t rest = got ? got % row : skipped - before;
     came->rows = got / row;
+    if (o->tail == GP_TAIL_DROP && got < all)
+        came->rows = 0;
+    else if (o->tail == GP_TAIL_ERROR && got < all && got)
+        r->part = came->rows;
     if (skipped && rest < 0)
         gp_why(came->why, "has %lld bytes, fewer than the offset of %lld", (long long)skipped, (long long)before);
     else if (r->ended && rest > 0 && o->tail == GP_TAIL_ERROR)
         gp_why(came->why, "ends within a frame, %lld bytes after its last whole row of %lld bytes: 'tail: ignore' leaves "
-               "them out", (long long)rest, (long long)row);
+               "them out, 'tail: drop' the frame", (long long)rest, (long long)row);
     return GP_OK;
 }
 
@@ -203,7 +207,7 @@ static gp_status take_piece(gp_reader *r, gp_call *c, char *to, gp_came *came)
     if (s == GP_OK && got < all)
         gp_why(came->why, "ends within the frame, which has %lld of %lld bytes", (long long)got, (long long)all);
     if (s == GP_OK)
-        came->rows = rows, r->next_piece++;
+        came->rows = r->o->tail == GP_TAIL_DROP && rows < r->array.frame_rows ? 0 : rows, r->next_piece++;
     return s;
 }
 

@@ -127,6 +127,10 @@ static bool check_resume(gp_shape *s, gp_write_opts *o)
                              "another time then: use %s", o->timed ? "%05d alone" : "'rotate_frames' or 'rotate_size'");
     if (o->durable == GP_NOT_DURABLE)
         return gp_shape_fail(s, "durable", "'resume' relies on what is on disk: leave out 'durable: none'");
+    if (gp_write_is_folder(o) && !o->single && !o->rotates)
+        return gp_shape_fail(s, "path", "a run that goes on, as 'resume' says, cannot go on with a %s store: write a .npy with "
+                             "'live: true', or give stores several frames each ('rotate_frames', with %%05d in the path)",
+                             gp_rowsfile_of(o->as)->name);
     return o->single || o->rotates || (o->live && !gp_write_creates(o))
         || gp_shape_fail(s, "path", "a run that goes on, as 'resume' says, needs what this one has written: %sgive files several "
                          "frames each ('rotate_frames', with %%05d in the path), or each frame a file",

@@ -308,8 +308,8 @@ static bool fail(gp_writer *w, gp_call *c, const gp_frame *f, int n, char why[GP
     else if (n == 1)
         gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s", (unsigned long long)f[0].index, path, why);
     else
-        gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s", (unsigned long long)f[0].index,
-                (unsigned long long)f[n - 1].index, path, why);
+        gp_fail(c->errs, code, o->at, "frame %llu or one of the %d behind it: '%s' %s", (unsigned long long)f[0].index,
+                n - 1, path, why);
     if (ended)
         gp_process_tell(w->process, c->errs);
     return false;
@@ -432,7 +432,6 @@ static bool finish_process(gp_writer *w, gp_call *c)
         if (unread < 0)
             gp_fail(c->errs, GP_E_WARN, w->o->at, "whether '%s' has read all frames is not known: %s", w->o->path,
                     gp_strerror(-unread));
-        gp_process_tell_well(w->process, w->o->path, w->o->at, c->errs);
         return true;
     }
     gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);

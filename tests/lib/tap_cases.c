@@ -240,7 +240,7 @@ TEST(no_such_buffer)
                               "  - {name: six, use: scale, a: 3}\n  - {name: sum, use: fir, in: [six, k]}\n"
                               "  - {use: output, name: out}\n");
     static const char *const of[][2] = {
-        { "summ", "no buffer 'summ'; did you mean 'sum'?; there are: a, six, sum" },
+        { "summ", "no buffer 'summ'; there are: a, six, sum; did you mean 'sum'?" },
         { "", "no buffer is named; there are: a, six, sum" },
         { "k", "'k' is a constant, and has no frames" },
         { "twice", "'twice' is nowhere in memory: the stages around it are computed as one, 'twice+six'; run it with --set fuse=none" },
