@@ -131,7 +131,7 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { IN("'rgb*.npy'") LUA "  - {use: write, path: out/x.png, workers: 1}\n",
       "is the name of both frame 0 and frame 1", 1 },
     { AS("dtype: u8, shape: [4]", "generate, frames: 2")
-      "  - {use: write, path: 'out/%n.npy'}\n", "gives no names: use %05d", 1 },
+      "  - {use: write, path: 'out/%n.npy'}\n", "has no name (its source gives none, or it is a row of a group): use %05d", 1 },
     /* No place to write. */
     { IN("two.npy") "  - {use: write, path: two.npy/out.npy}\n", "Not a directory", 1 },
     { IN("two.npy") "  - {use: write, path: two.npy/%d.npy}\n", "frame 0: '", 1 },

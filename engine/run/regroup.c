@@ -80,7 +80,7 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
     gp_meta m = *gp_meta_of(input(p), own);
     gp_hole worst = GP_NO_HOLE;
     bool first = true;
-    if (g->split && input(p)->buffer->rows)    /* its rows are frames, of which each had its own */
+    if (g->split && input(p)->buffer->rows && input(p)->buffer->type.dim[0] > 1)       /* its rows are frames, of which each had its own */
         m.name = m.file = NULL;
     if (!g->stack)
         return m;

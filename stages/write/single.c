@@ -48,7 +48,7 @@ bool gp_writer_name(const gp_writer *w, const gp_frame *f, uint64_t number, char
     path[0] = 0;
     if (o->named && (!f->name || !is_file_name(f->name)))
         return f->name ? gp_why(why, "cannot take the name '%s', which its source has", f->name)
-                       : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
+                       : gp_why(why, "has a %%n, but the frame has no name (its source gives none, or it is a row of a group): use %%05d");
     return (!o->timed || gp_path_put_time(timed, o->path, f->time_ns, why))
         && gp_path_expand(path, o->timed ? timed : o->path, number, f->name, why);
 }

@@ -26,6 +26,8 @@ static bool starts(const char *s, const char *with)
 
 static bool put(gp_growbuf *to, const char *s, size_t n)
 {
+    if (!n)
+        return true;
     if (!gp_growbuf_need(to, to->n + n))
         return false;
     memcpy(to->data + to->n, s, n);
