@@ -229,7 +229,7 @@ check("a folder in which a file changed", '"path": "z.zarr", "of": "stage \'read
 
 put("parts/x.yaml", "inputs: [x]\noutputs: [scale]\nstages: [{use: expr, expr: in * 2, out: scale}]\n")
 put("w.yaml", RAW + "stages: [{use: read, path: in.raw}, {include: parts/x.yaml}, {use: write, path: out.raw}]\n")
-for where, code in (("w.yaml", 2), ("in.raw", 2), ("parts/x.yaml", 2), ("out.raw", 1), ("nowhere/r.yaml", 2), ("/dev/full", 1)):
+for where, code in (("w.yaml", 2), ("in.raw", 2), ("parts/x.yaml", 2), ("out.raw", 1), ("nowhere/r.yaml", 2), ("-", 2), ("/dev/full", 1)):
     before = bytes_of(where) if os.path.isfile(where) else None
     p = run("w.yaml", "--record", where)
     check(f"--record {where}", p.returncode == code and "error: " in p.err

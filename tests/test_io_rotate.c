@@ -262,6 +262,8 @@ static const struct { const char *file, *there, *error; size_t bytes; } adds[] =
     { "csv" NAMES, "a,b,c,d,e\n", NULL, 60 },
     { "csv" NAMES, "a,b,c,d,e\n1,2,3,4,5\n", NULL, 70 },
     { "csv" NAMES, "1,2,3,4,5\n", "cannot be added to: its first line is not 'a,b,c,d,e', as 'columns' says", 0 },
+    { "csv" NAMES, "a,b,c,d,e\r\n", "as 'columns' says: a carriage return is at its end", 0 },
+    { "csv" NAMES, "\xef\xbb\xbf""a,b,c,d,e\n", "as 'columns' says: a byte order mark is before it", 0 },
     { "csv" NAMES, "a,b,c,d", "cannot be added to: its first line is not 'a,b,c,d,e', as 'columns' says", 0 },
     { "csv" NAMES, "a,b,c,d,e\n1,2,3,4,5", "cannot be added to: its last line does not end", 0 },
     { "csv" NAMES, "a,b,c,d,e\n1,2,3,4,\"5\n", "cannot be added to: its last line does not end", 0 },

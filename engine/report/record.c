@@ -59,8 +59,11 @@ static bool is_as_it_was(const struct stat *a, const struct stat *b)
         && !memcmp(&a->st_mtim, &b->st_mtim, sizeof a->st_mtim) && !memcmp(&a->st_ctim, &b->st_ctim, sizeof a->st_ctim);
 }
 
+/* Hashing goes on until this is set, or as long as the run is not to end. */
+typedef struct until { const atomic_bool *stop; int (*level)(void); } until;
+
 /* Adds the bytes of a regular file, which is to be as it was. */
-static bool add_file(gp_hash *h, const char *path, const struct stat *was, const atomic_bool *stop, char why[GP_WHY])
+static bool add_file(gp_hash *h, const char *path, const struct stat *was, const until *u, char why[GP_WHY])
 {
     enum { PART = 1 << 16 };
     char part[PART];
@@ -68,7 +71,7 @@ static bool add_file(gp_hash *h, const char *path, const struct stat *was, const
     ssize_t got = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool same = fd >= 0 && !fstat(fd, &st) && is_as_it_was(was, &st), stopped = false;
-    while (same && !(stopped = stop && atomic_load(stop))
+    while (same && !(stopped = u->stop ? atomic_load(u->stop) : u->level && u->level())
            && ((got = read(fd, part, PART)) > 0 || (got < 0 && errno == EINTR)))
         gp_hash_add(h, part, got > 0 ? (size_t)got : 0);
     int error = fd < 0 || (same && got < 0) ? errno : 0;
@@ -88,7 +91,7 @@ static int by_name(const FTSENT **x, const FTSENT **y)
 }
 
 /* `bytes`: what is in its files; else what tells whether one changed. */
-static bool add_folder(gp_hash *h, const char *path, bool bytes, const atomic_bool *stop, char why[GP_WHY])
+static bool add_folder(gp_hash *h, const char *path, bool bytes, const until *u, char why[GP_WHY])
 {
     char *const paths[] = { (char *)path, NULL };
     FTS *t = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name);
@@ -97,7 +100,7 @@ static bool add_folder(gp_hash *h, const char *path, bool bytes, const atomic_bo
         gp_hash_text(h, e->fts_path + strlen(path));
         const struct stat *st = e->fts_statp;
         if (e->fts_info == FTS_F && bytes)
-            ok = add_file(h, e->fts_path, st, stop, why);
+            ok = add_file(h, e->fts_path, st, u, why);
         else if (e->fts_info == FTS_F)
             gp_hash_add(h, &(stamp){ st->st_ino, st->st_size, st->st_mtim, st->st_ctim }, sizeof(stamp));
         else if (e->fts_info != FTS_D && e->fts_info != FTS_DP)
@@ -108,12 +111,12 @@ static bool add_folder(gp_hash *h, const char *path, bool bytes, const atomic_bo
     return ok;
 }
 
-static void hash(input *in, const atomic_bool *stop)
+static void hash(input *in, const until *u)
 {
     gp_hash h;
     gp_hash_begin(&h);
-    bool ok = S_ISDIR(in->was.st_mode) ? add_folder(&h, in->path, true, stop, in->why)
-                                       : add_file(&h, in->path, &in->was, stop, in->why);
+    bool ok = S_ISDIR(in->was.st_mode) ? add_folder(&h, in->path, true, u, in->why)
+                                       : add_file(&h, in->path, &in->was, u, in->why);
     if (ok)
         in->sum = gp_hash_end(&h), *in->why = 0;
 }
@@ -274,7 +277,7 @@ static void compare_facts(const gp_node *map, const gp_pipeline *p, const gp_rec
 }
 
 /* One file of the record, whose path is `here` now, beside what is read now. */
-static void compare_file(const gp_node *n, const char *here, input *in, gp_errs *errs)
+static void compare_file(const gp_node *n, const char *here, input *in, const until *u, gp_errs *errs)
 {
     const char *was = gp_node_text(n, "sha256"), *why = gp_node_text(n, "lacks"), *path = gp_node_text(n, "path");
     if (!*was && !strcmp(why, "was not there")) {
@@ -300,7 +303,7 @@ static void compare_file(const gp_node *n, const char *here, input *in, gp_errs 
             (long long)in->was.st_size);
         return;
     }
-    hash(in, NULL);
+    hash(in, u);
     if (*in->why)
         SAY(n->at, GP_E_MISMATCH, "'%s' %s", path, in->why);
     else if (strcmp(was, in->sum.hex))
@@ -321,13 +324,13 @@ static input *find(const inputs *all, const char *path)
     return NULL;
 }
 
-static void compare_files(const gp_node *files, const gp_pipeline *p, inputs *all, gp_errs *errs)
+static void compare_files(const gp_node *files, const gp_pipeline *p, inputs *all, const until *u, gp_errs *errs)
 {
     list(all, p);
     for (int i = 0; i < files->n; i++) {
         const char *here = gp_path_from(all->a, p->spec->dir, gp_node_text(files->item[i], "path"));
         input *in = find(all, here);
-        compare_file(files->item[i], here, in, errs);
+        compare_file(files->item[i], here, in, u, errs);
         if (in)
             in->compared = true;
     }
@@ -360,7 +363,7 @@ bool gp_record_check(const gp_pipeline *p, const gp_record_of *of, gp_errs *errs
     if ((n = gp_node_get(map, "text")) && strcmp(n->text, rest_of(&a, p).hex))
         SAY(n->at, GP_E_WARN, "this file was edited since the run was recorded: this run may be another");
     if (files)
-        compare_files(files, p, &(inputs){ .a = &a }, errs);
+        compare_files(files, p, &(inputs){ .a = &a }, &(until){ .level = of->level }, errs);
     else
         SAY(map->at, GP_E_WARN, "'recorded' has no 'files': whether this run reads what that did is not known");
     compare_facts(map, p, of, errs);
@@ -385,7 +388,7 @@ static void *hash_main(void *arg)
     gp_thread_nice(GP_PRIORITY_LOW);
     for (int i = 0; i < r->in.n && !atomic_load(&r->stop); i++)
         if (!r->in.v[i].early && is_kept(&r->in.v[i]))
-            hash(&r->in.v[i], &r->stop);
+            hash(&r->in.v[i], &(until){ .stop = &r->stop });
     return NULL;
 }
 
@@ -451,8 +454,8 @@ static bool begin(gp_record *r, gp_errs *errs)
     r->in.a = &r->arena;
     list(&r->in, r->p);
     r->file.needs_folder = true;
-    if (!*path)
-        return USAGE(errs, "--record names no file");
+    if (!*path || !strcmp(path, "-"))
+        return USAGE(errs, "--record names a file, as in 'run.yaml', not '%s'", path);
     if (!gp_pipeline_writes(r->p, "--record", path, errs) || !find_folder(r, errs) || !check_texts(r, errs))
         return false;
     if (!gp_recorded_text(&r->arena, r->p->text, r->p->len, "{}", &n))
@@ -461,7 +464,7 @@ static bool begin(gp_record *r, gp_errs *errs)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
     for (int i = 0; i < r->in.n; i++)
         if (r->in.v[i].early && is_kept(&r->in.v[i]))
-            hash(&r->in.v[i], NULL);
+            hash(&r->in.v[i], &(until){ .level = r->of->level });
         else if (S_ISDIR(r->in.v[i].was.st_mode))
             r->in.v[i].stamp = stamp_of(r->in.v[i].path);
     look_around(&r->here, r->p, r->of);
@@ -523,10 +526,12 @@ static void put_included(gp_json *j, const gp_record *r)
 /* Of the source that had most. */
 static gp_account frames_of(const gp_pipeline *p)
 {
-    gp_account a[64], most = { .in = 0 };
-    int n = gp_accounts(p, a, 64);
-    for (int i = 0; i < n && i < 64; i++)
-        most = a[i].in > most.in ? a[i] : most;
+    gp_account most = { .in = 0 };
+    int n = gp_accounts(p, NULL, 0);
+    gp_account *a = calloc((size_t)n + 1, sizeof *a);
+    for (int i = a ? gp_accounts(p, a, n) - 1 : -1; i >= 0; i--)
+        most = a[i].in >= most.in ? a[i] : most;
+    free(a);
     return most;
 }
 

@@ -211,19 +211,21 @@ bool gp_table_ends(const gp_write_opts *o, int fd, int64_t size, char why[GP_WHY
 {
     enum { BLOCK = 1 << 16 };
     const int64_t n = (int64_t)strlen(o->header);
-    char block[BLOCK], last = 0;
+    char block[BLOCK], last = 0, other = 0;        /* the first byte that is not the header's */
     bool same = size >= n, open = false;
     for (int64_t at = 0, k; at < size; at += k) {
         k = gp_read_at(fd, block, (size_t)(size - at < BLOCK ? size - at : BLOCK), at);
         if (k <= 0)
             return gp_why(why, "cannot be read: %s", k ? gp_strerror(errno) : "it ends early");
         for (int64_t i = 0; i < k; i++) {
-            same = same && (at + i >= n || block[i] == o->header[at + i]);
+            if (same && at + i < n && block[i] != o->header[at + i])
+                same = false, other = block[i];
             open ^= block[i] == '"';
         }
         last = block[k - 1];
     }
-    return !same ? gp_why(why, "cannot be added to: its first line is not '%.*s', as 'columns' says", (int)(n - 1 < 200 ? n - 1 : 200),
-                          o->header)
+    return !same ? gp_why(why, "cannot be added to: its first line is not '%.*s', as 'columns' says%s", (int)(n - 1 < 200 ? n - 1 : 200),
+                          o->header, other == '\r' ? ": a carriage return is at its end"
+                          : other == '\xef' ? ": a byte order mark is before it" : "")
                  : (last == '\n' && !open) || gp_why(why, "cannot be added to: its last line does not end");
 }
