@@ -69,6 +69,7 @@ static void one(const char *data, size_t n)
             size_t len;
             char name[50];
             gp_plain_symbol(u.user, name, sizeof name);
+            gp_source_is_early(u.user, "k");
             MUST(strlen(name) < sizeof name && !gp_source_changes(&src, name, &errs) && !gp_source_waits(&src, &errs));
             for (const char *p = u.code; (p = gp_find_word(u.code, p, "include")); p++) {
                 const char *operand = gp_include_operand(u.user, u.code, p);

@@ -116,7 +116,7 @@ def fuzz(name, seconds, seed):
     os.makedirs(grown, exist_ok=True)
     before = set(os.listdir(found))
     p = subprocess.run(
-        [RUN, f"--{name}", f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LONGEST[name]}",
+        [RUN, f"--{name}", f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LONGEST.get(name, 1000)}",
          f"-detect_leaks={int(name != 'lua')}", "-timeout=10", "-print_final_stats=1", "-verbosity=0",
          f"-artifact_prefix={found}/"] + dictionary(name) + [grown, f"{CORPUS}/{name}"] + ALSO.get(name, []),
         capture_output=True, text=True, errors="replace")

@@ -17,7 +17,8 @@ static const char pipeline[] =
     "  - {use: write, path: \"out/${must:-louder}.npy\"}\n"
     "  - {name: copy, use: write, in: ecg, path: out/copy.npy}\n"
     "  - {name: ch, in: ecg, stages: [{use: scale, a: k}, {use: discard}], repeat: {over: {k: 2}}}\n"
-    "  - {name: part, include: part.yaml, in: ecg, out: more, vars: {n: 8}}\n  - {use: discard}\n";
+    "  - {name: part, include: part.yaml, in: ecg, out: more, vars: {n: 8}}\n  - {use: discard}\n"
+    "  - {in: ecg, stages: [{use: discard}]}\n  - {include: part.yaml, in: ecg, out: other}\n  - {use: discard}\n";
 
 static void one(const char *data, size_t n)
 {
