@@ -19,6 +19,75 @@ static const char *get(const void *arg, const char *name)
     return is->value;
 }
 
+/* ---- what it may hold ------------------------------------------------------ */
+
+typedef enum form { TEXT, NUMBER, TEXTS, NAMES, FILES } form;
+static const char *const is_a[] = { "a text", "a whole number", "a list of texts", "a map of texts", "a list of maps" };
+
+/* `due`: it has to be there. */
+static const struct { const char *in; form is; bool due; const char *keys; } keys[] = {
+    { "recorded", TEXT, false, "gpipe|commit|scripts|libc|cpu|gpu|driver|cuda|began|outcome|text|folder|date" },
+    { "recorded", NUMBER, false, "frames|ranks" },
+    { "recorded", TEXTS, false, "set|libraries|lost" },
+    { "recorded", NAMES, false, "environment" },
+    { "recorded", FILES, false, "included|files" },
+    { "included", TEXT, true, "path" },
+    { "included", TEXT, true, "text" },
+    { "files", TEXT, true, "path" },
+    { "files", TEXT, false, "of|lacks|sha256" },
+    { "files", NUMBER, false, "size" },
+};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+static bool has_keys(const gp_node *map, const char *name, gp_errs *errs);
+
+/* The node that is none of these, the value itself or an item of it; NULL: it is one. Only a variable may be null. */
+static const gp_node *misfit(const gp_node *map, const char *key, form is)
+{
+    const gp_node *n = gp_node_get(map, key);
+    double x = is == NUMBER ? gp_node_number(map, key) : 0;
+    if (n->kind != (is == NAMES ? GP_MAP : is == TEXTS || is == FILES ? GP_LIST : GP_SCALAR) || x < 0 || x != (double)(int64_t)x
+        || (is == TEXT && gp_is_null(n)))
+        return n;
+    for (int i = 0; i < n->n; i++)
+        if (n->item[i]->kind != (is == FILES ? GP_MAP : GP_SCALAR) || (is == TEXTS && gp_is_null(n->item[i])))
+            return n->item[i];
+    return NULL;
+}
+
+static bool is_known(const gp_node *map, const char *name, int i, gp_errs *errs)
+{
+    const char *key = map->key[i]->text;
+    const gp_node *n = map->item[i], *bad;
+    int k = 0;
+    while (k < KEYS && (strcmp(keys[k].in, name) || gp_word_index(key, keys[k].keys) < 0))
+        k++;
+    if (k == KEYS)
+        return gp_fail(errs, GP_E_SPEC, map->key[i]->at, "'%s' has no key '%.100s'; 'gpipe run --record' writes it", name, key);
+    if ((bad = misfit(map, key, keys[k].is)))
+        return gp_fail(errs, GP_E_SPEC, bad->at, "'%s' of '%s' is %s; 'gpipe run --record' writes it", key, name,
+                       is_a[keys[k].is]);
+    bool ok = true;
+    for (int j = 0; keys[k].is == FILES && j < n->n; j++)
+        ok = has_keys(n->item[j], key, errs) && ok;
+    return ok;
+}
+
+static bool has_keys(const gp_node *map, const char *name, gp_errs *errs)
+{
+    if (map->kind != GP_MAP)
+        return gp_fail(errs, GP_E_SPEC, map->at, "'%s' is a map, which 'gpipe run --record' writes", name);
+    bool ok = true;
+    for (int i = 0; i < map->n; i++)
+        ok = is_known(map, name, i, errs) && ok;
+    for (int k = 0; k < KEYS; k++)
+        if (keys[k].due && !strcmp(keys[k].in, name) && !gp_node_get(map, keys[k].keys))
+            ok = gp_fail(errs, GP_E_SPEC, map->at, "a file of '%s' has no '%s'", name, keys[k].keys);
+    return ok;
+}
+
+/* ---- reading it ------------------------------------------------------------ */
+
 /* "2026-01-31T23:59:59.123456789 +0100 CET". */
 static bool read_date(gp_recorded *r, const gp_node *n, gp_errs *errs)
 {
@@ -34,18 +103,15 @@ static bool read_date(gp_recorded *r, const gp_node *n, gp_errs *errs)
 }
 
 /* What a compilation would find, were the file there as it was. */
-static bool give_file(gp_recorded *r, const gp_spec *spec, gp_probe *probe, const gp_node *n, gp_errs *errs)
+static void give_file(gp_recorded *r, const gp_spec *spec, gp_probe *probe, const gp_node *n)
 {
     const gp_node *path = gp_node_get(n, "path"), *text = gp_node_get(n, "text");
-    if (!path || !text || path->kind != GP_SCALAR || text->kind != GP_SCALAR)
-        return gp_fail(errs, GP_E_SPEC, n->at, "a file that was included has a 'path' and a 'text'");
     gp_probed *x = GP_NEW(r->arena, gp_probed, 1);
     x->path = gp_path_from(r->arena, spec->dir, path->text);
     x->file = (gp_file){ .path = x->path, .kind = GP_FILE_REGULAR, .size = (int64_t)text->len, .head = text->text,
                          .nhead = text->len };
     probe->of[0].arena = r->arena;
     gp_table_put(&probe->of[0], x->path, 0)->ptr = x;
-    return true;
 }
 
 gp_recorded *gp_recorded_begin(gp_arena *a, gp_spec *spec, const gp_config *config, gp_probe *probe, gp_errs *errs)
@@ -54,8 +120,8 @@ gp_recorded *gp_recorded_begin(gp_arena *a, gp_spec *spec, const gp_config *conf
     const gp_node *map = gp_node_get(spec->root, "recorded"), *n;
     *r = (gp_recorded){ .arena = a, .map = map, .of = &config->env, .env = config->env };
     r->env.get = get, r->env.arg = r;
-    if (map && map->kind != GP_MAP)
-        return GP_NULL(gp_fail(errs, GP_E_SPEC, map->at, "'recorded' is a map, which 'gpipe run --record' writes"));
+    if (map && !has_keys(map, "recorded", errs))
+        return NULL;
     const gp_node *set = gp_node_list(map, "set"), *files = gp_node_list(map, "included");
     r->set = GP_NEW(a, const char *, (set ? set->n : 0) + config->nset);
     for (int i = 0; set && i < set->n; i++)
@@ -70,8 +136,7 @@ gp_recorded *gp_recorded_begin(gp_arena *a, gp_spec *spec, const gp_config *conf
     else if (config->env.date && !n)
         r->date = *config->env.date, r->env.date = &r->date;
     for (int i = 0; files && i < files->n; i++)
-        if (!give_file(r, spec, probe, files->item[i], errs))
-            return NULL;
+        give_file(r, spec, probe, files->item[i]);
     return r;
 }
 

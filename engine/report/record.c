@@ -1,48 +1,27 @@
-/* record.c - see record.h. What a run may change itself (scripts, constants, states) is hashed before it begins, what
- * its sources read by a thread beside it; a file that changed meanwhile has no hash, and says so. A hash is SHA-256, of
- * a folder that of the names and the bytes of all files in it. */
+/* record.c - see record.h. */
 #include <errno.h>
-#include <fcntl.h>
-#include <fts.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
 #include "base/path.h"
 #include "base/thread.h"
-#include "base/why.h"
 #include "compile/inside.h"
 #include "compile/resolve.h"
-#include "device/cache.h"
 #include "device/nice.h"
 #include "report/files.h"
+#include "report/inputs.h"
 #include "report/record.h"
-#include "run/pipeline.h"
-
-typedef struct input {
-    const char *path, *of;             /* of: "stage 'read'" */
-    struct stat was;
-    bool early, compared;              /* early: it is hashed before the run */
-    gp_key sum, stamp;                 /* stamp: of a folder, before the run */
-    char why[GP_WHY];                  /* "" once it is hashed */
-} input;
-
-typedef struct inputs {
-    gp_arena *a;
-    gp_table index;
-    input *v; int n, cap;
-} inputs;
 
 struct gp_record {
     gp_arena arena;
     gp_pipeline *p;
     const gp_record_of *of;
-    inputs in;
+    gp_inputs in;
     const char *folder;                /* from the record's to that of relative paths */
     gp_outfile file;
     gp_environment here;
@@ -50,138 +29,6 @@ struct gp_record {
     bool threaded;
     atomic_bool stop;
 };
-
-/* ---- hashes ----------------------------------------------------------- */
-
-static bool is_as_it_was(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size
-        && !memcmp(&a->st_mtim, &b->st_mtim, sizeof a->st_mtim) && !memcmp(&a->st_ctim, &b->st_ctim, sizeof a->st_ctim);
-}
-
-/* Hashing goes on until this is set, or as long as the run is not to end. */
-typedef struct until { const atomic_bool *stop; int (*level)(void); } until;
-
-/* Adds the bytes of a regular file, which is to be as it was. */
-static bool add_file(gp_hash *h, const char *path, const struct stat *was, const until *u, char why[GP_WHY])
-{
-    enum { PART = 1 << 16 };
-    char part[PART];
-    struct stat st;
-    ssize_t got = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool same = fd >= 0 && !fstat(fd, &st) && is_as_it_was(was, &st), stopped = false;
-    while (same && !(stopped = u->stop ? atomic_load(u->stop) : u->level && u->level())
-           && ((got = read(fd, part, PART)) > 0 || (got < 0 && errno == EINTR)))
-        gp_hash_add(h, part, got > 0 ? (size_t)got : 0);
-    int error = fd < 0 || (same && got < 0) ? errno : 0;
-    same = same && !fstat(fd, &st) && is_as_it_was(was, &st);
-    if (fd >= 0)
-        close(fd);
-    return stopped ? gp_why(why, "was not hashed, as the run was broken off")
-         : error ? gp_why(why, "cannot be read: %s", gp_strerror(error))
-         : same || gp_why(why, "changed while the run went on");
-}
-
-typedef struct stamp { ino_t file; off_t size; struct timespec changed, renamed; } stamp;
-
-static int by_name(const FTSENT **x, const FTSENT **y)
-{
-    return strcmp((*x)->fts_name, (*y)->fts_name);
-}
-
-/* `bytes`: what is in its files; else what tells whether one changed. */
-static bool add_folder(gp_hash *h, const char *path, bool bytes, const until *u, char why[GP_WHY])
-{
-    char *const paths[] = { (char *)path, NULL };
-    FTS *t = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name);
-    bool ok = t || gp_why(why, "cannot be read: %s", gp_strerror(errno));
-    for (FTSENT *e; ok && (e = fts_read(t));) {
-        gp_hash_text(h, e->fts_path + strlen(path));
-        const struct stat *st = e->fts_statp;
-        if (e->fts_info == FTS_F && bytes)
-            ok = add_file(h, e->fts_path, st, u, why);
-        else if (e->fts_info == FTS_F)
-            gp_hash_add(h, &(stamp){ st->st_ino, st->st_size, st->st_mtim, st->st_ctim }, sizeof(stamp));
-        else if (e->fts_info != FTS_D && e->fts_info != FTS_DP)
-            ok = gp_why(why, "has '%.100s', which is no file that can be read", e->fts_name);
-    }
-    if (t)
-        fts_close(t);
-    return ok;
-}
-
-static void hash(input *in, const until *u)
-{
-    gp_hash h;
-    gp_hash_begin(&h);
-    bool ok = S_ISDIR(in->was.st_mode) ? add_folder(&h, in->path, true, u, in->why)
-                                       : add_file(&h, in->path, &in->was, u, in->why);
-    if (ok)
-        in->sum = gp_hash_end(&h), *in->why = 0;
-}
-
-/* Of a folder, before and after a run; "": it cannot be read. */
-static gp_key stamp_of(const char *path)
-{
-    char why[GP_WHY];
-    gp_hash h;
-    gp_hash_begin(&h);
-    return add_folder(&h, path, false, NULL, why) ? gp_hash_end(&h) : (gp_key){ .hex = "" };
-}
-
-static bool has_changed(const input *in)
-{
-    struct stat st;
-    return stat(in->path, &st) || !is_as_it_was(&in->was, &st)
-        || (S_ISDIR(st.st_mode) && strcmp(in->stamp.hex, stamp_of(in->path).hex));
-}
-
-/* ---- what a run reads ---------------------------------------------------- */
-
-/* Was it there, with bytes that can be had again? A file at standard input may be read from its middle. */
-static bool is_kept(const input *in)
-{
-    return (S_ISREG(in->was.st_mode) || S_ISDIR(in->was.st_mode)) && strcmp(in->path, "/dev/stdin");
-}
-
-static void add(inputs *all, const char *path, const char *of, bool early)
-{
-    gp_entry *e = gp_table_find(&all->index, path);
-    if (e) {
-        all->v[e->n].early |= early;
-        return;
-    }
-    gp_table_put(&all->index, path, all->n);
-    input *in = GP_PUSH(all->a, all->v, all->n, all->cap);
-    *in = (input){ .path = path, .of = of, .early = early };
-    if (stat(path, &in->was))
-        gp_why(in->why, errno == ENOENT ? "was not there" : "cannot be read: %s", gp_strerror(errno));
-    else if (!is_kept(in))
-        gp_why(in->why, "is a stream");
-    else
-        gp_why(in->why, "was not hashed");
-}
-
-static void list(inputs *all, const gp_pipeline *p)
-{
-    const gp_graph *g = p->graph;
-    const gp_plugin_info *plugin;
-    all->index.arena = all->a;
-    for (int i = 0; i < g->nstages + g->nprologue; i++) {
-        const gp_stage *s = i < g->nstages ? &g->stage[i] : &g->prologue[i - g->nstages];
-        for (int k = 0; k < s->nreads; k++)
-            add(all, s->reads[k], gp_format(all->a, "stage '%s'", s->name), s->nin || gp_deps_code(s));
-    }
-    for (int i = 0; i < g->nbuffers; i++)
-        if (g->buffer[i].path || g->buffer[i].missing)
-            add(all, g->buffer[i].path ? g->buffer[i].path : g->buffer[i].missing,
-                gp_format(all->a, "buffer '%s'", g->buffer[i].name), true);
-    if (g->resume)
-        add(all, g->resume, "'resume'", true);
-    for (int i = 0; (plugin = gp_pipeline_plugin(p, i)); i++)
-        add(all, plugin->file, gp_format(all->a, "plug-in '%s'", plugin->name), true);
-}
 
 /* As the file would write it. */
 static const char *from_folder(const gp_pipeline *p, const char *path)
@@ -277,15 +124,16 @@ static void compare_facts(const gp_node *map, const gp_pipeline *p, const gp_rec
 }
 
 /* One file of the record, whose path is `here` now, beside what is read now. */
-static void compare_file(const gp_node *n, const char *here, input *in, const until *u, gp_errs *errs)
+static void compare_file(const gp_node *n, const char *here, gp_input *in, const gp_until *u, gp_errs *errs)
 {
     const char *was = gp_node_text(n, "sha256"), *why = gp_node_text(n, "lacks"), *path = gp_node_text(n, "path");
+    why = *why ? why : "has no 'sha256'";
     if (!*was && !strcmp(why, "was not there")) {
-        if (in && is_kept(in))
+        if (in && gp_input_is_kept(in))
             SAY(n->at, GP_E_MISMATCH, "'%s' is there now, and was not when the run was recorded", path);
         return;
     }
-    if (!in || !is_kept(in)) {
+    if (!in || !gp_input_is_kept(in)) {
         if (*was)
             SAY(n->at, GP_E_MISMATCH, "'%s', which the recorded run read, %s", path,
                 access(here, F_OK) ? "is not there any more" : in ? "is a stream now" : "is not read any more");
@@ -303,7 +151,7 @@ static void compare_file(const gp_node *n, const char *here, input *in, const un
             (long long)in->was.st_size);
         return;
     }
-    hash(in, u);
+    gp_input_hash(in, u);
     if (*in->why)
         SAY(n->at, GP_E_MISMATCH, "'%s' %s", path, in->why);
     else if (strcmp(was, in->sum.hex))
@@ -311,25 +159,12 @@ static void compare_file(const gp_node *n, const char *here, input *in, const un
             in->sum.hex);
 }
 
-/* By its name, or another name of the same file: the pipeline may name it without its folder. */
-static input *find(const inputs *all, const char *path)
+static void compare_files(const gp_node *files, const gp_pipeline *p, gp_inputs *all, const gp_until *u, gp_errs *errs)
 {
-    const gp_entry *e = gp_table_find(&all->index, path);
-    struct stat st;
-    if (e || stat(path, &st))
-        return e ? &all->v[e->n] : NULL;
-    for (int i = 0; i < all->n; i++)
-        if (all->v[i].was.st_mode && all->v[i].was.st_dev == st.st_dev && all->v[i].was.st_ino == st.st_ino)
-            return &all->v[i];
-    return NULL;
-}
-
-static void compare_files(const gp_node *files, const gp_pipeline *p, inputs *all, const until *u, gp_errs *errs)
-{
-    list(all, p);
+    gp_inputs_list(all, p);
     for (int i = 0; i < files->n; i++) {
         const char *here = gp_path_from(all->a, p->spec->dir, gp_node_text(files->item[i], "path"));
-        input *in = find(all, here);
+        gp_input *in = gp_inputs_find(all, here);
         compare_file(files->item[i], here, in, u, errs);
         if (in)
             in->compared = true;
@@ -363,7 +198,7 @@ bool gp_record_check(const gp_pipeline *p, const gp_record_of *of, gp_errs *errs
     if ((n = gp_node_get(map, "text")) && strcmp(n->text, rest_of(&a, p).hex))
         SAY(n->at, GP_E_WARN, "this file was edited since the run was recorded: this run may be another");
     if (files)
-        compare_files(files, p, &(inputs){ .a = &a }, &(until){ .level = of->level }, errs);
+        compare_files(files, p, &(gp_inputs){ .a = &a }, &(gp_until){ .level = of->level }, errs);
     else
         SAY(map->at, GP_E_WARN, "'recorded' has no 'files': whether this run reads what that did is not known");
     compare_facts(map, p, of, errs);
@@ -386,9 +221,7 @@ static void *hash_main(void *arg)
 {
     gp_record *r = arg;
     gp_thread_nice(GP_PRIORITY_LOW);
-    for (int i = 0; i < r->in.n && !atomic_load(&r->stop); i++)
-        if (!r->in.v[i].early && is_kept(&r->in.v[i]))
-            hash(&r->in.v[i], &(until){ .stop = &r->stop });
+    gp_inputs_hash_late(&r->in, &(gp_until){ .stop = &r->stop });
     return NULL;
 }
 
@@ -419,28 +252,26 @@ static bool find_folder(gp_record *r, gp_errs *errs)
                                 "the pipeline: %s", gp_strerror(errno));
 }
 
-static bool is_text(const char *s)
+/* YAML has no other texts. */
+static bool is_text(gp_errs *errs, const char *what, const char *s)
 {
     size_t left = s ? strlen(s) : 0, n = 1;
     unsigned code;
-    for (; left && (n = gp_utf8(s, left, &code)); s += n, left -= n)
+    for (const char *at = s; left && (n = gp_utf8(at, left, &code)); at += n, left -= n)
         ;
-    return n > 0;
+    return n || USAGE(errs, "--record: %s '%s' is not UTF-8", what, s);
 }
 
-/* YAML has no other texts. */
 static bool check_texts(const gp_record *r, gp_errs *errs)
 {
     const gp_recorded *is = r->p->recorded;
-    bool ok = is_text(r->folder) || USAGE(errs, "--record: the name of the pipeline's folder is not UTF-8");
+    bool ok = is_text(errs, "the name of the pipeline's folder", r->folder);
     for (int i = 0; ok && i < r->in.n; i++)
-        ok = is_text(r->in.v[i].path) || USAGE(errs, "--record: the name '%s' of a file that %s reads is not UTF-8",
-                                                  r->in.v[i].path, r->in.v[i].of);
+        ok = is_text(errs, gp_format(r->in.a, "the name of a file that %s reads,", r->in.v[i].of), r->in.v[i].path);
     for (int i = 0; ok && i < is->nset; i++)
-        ok = is_text(is->set[i]) || USAGE(errs, "--record: --set %s is not UTF-8", is->set[i]);
+        ok = is_text(errs, "--set", is->set[i]);
     for (int i = 0; ok && i < is->nasked; i++)
-        ok = is_text(is->asked[i].value) || USAGE(errs, "--record: the value of '%s' in the environment is not UTF-8",
-                                                     is->asked[i].name);
+        ok = is_text(errs, gp_format(r->in.a, "the variable %s of the environment,", is->asked[i].name), is->asked[i].value);
     return ok;
 }
 
@@ -452,7 +283,7 @@ static bool begin(gp_record *r, gp_errs *errs)
     GP_IF_OOM(&r->arena)
         return gp_no_memory(errs);
     r->in.a = &r->arena;
-    list(&r->in, r->p);
+    gp_inputs_list(&r->in, r->p);
     r->file.needs_folder = true;
     if (!*path || !strcmp(path, "-"))
         return USAGE(errs, "--record names a file, as in 'run.yaml', not '%s'", path);
@@ -462,11 +293,7 @@ static bool begin(gp_record *r, gp_errs *errs)
         return USAGE(errs, "--record: '%s' has no place for a key 'recorded' at its top", r->p->graph->file);
     if (!gp_outfile_open(&r->file, path, why))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
-    for (int i = 0; i < r->in.n; i++)
-        if (r->in.v[i].early && is_kept(&r->in.v[i]))
-            hash(&r->in.v[i], &(until){ .level = r->of->level });
-        else if (S_ISDIR(r->in.v[i].was.st_mode))
-            r->in.v[i].stamp = stamp_of(r->in.v[i].path);
+    gp_inputs_hash_early(&r->in, &(gp_until){ .level = r->of->level });
     look_around(&r->here, r->p, r->of);
     r->threaded = !gp_thread_start(&r->thread, hash_main, r);
     r->arena.oom = NULL;
@@ -492,19 +319,15 @@ const char *gp_record_temporary(const gp_record *r)
 
 /* ---- writing ----------------------------------------------------------------- */
 
-static void put_files(gp_json *j, const gp_record *r, const inputs *all)
+static void put_files(gp_json *j, const gp_record *r, const gp_inputs *all)
 {
     GP_JSON_EACH(j, "files", i, all->n) {
-        const input *in = &all->v[i];
+        const gp_input *in = &all->v[i];
         gp_json_put(j, "{path: %s, of: %s", from_folder(r->p, in->path), in->of);
-        if (is_kept(in) && S_ISREG(in->was.st_mode))
+        if (gp_input_is_kept(in) && S_ISREG(in->was.st_mode))
             gp_json_int(j, "size", in->was.st_size);
-        if (*in->why)
-            gp_json_str(j, "lacks", in->why);
-        else if (!in->early && has_changed(in))
-            gp_json_str(j, "lacks", "changed while the run went on");
-        else
-            gp_json_str(j, "sha256", in->sum.hex);
+        const char *lacks = gp_input_lacks(in);
+        gp_json_str(j, lacks ? "lacks" : "sha256", lacks ? lacks : in->sum.hex);
         gp_json_close(j, '}');
     }
 }
