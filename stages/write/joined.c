@@ -315,10 +315,10 @@ static bool fail(gp_writer *w, gp_call *c, const gp_frame *f, int n, char why[GP
     return false;
 }
 
-const gp_view *gp_writer_misfit(const gp_writer *w, const gp_frame *f)
+const gp_view *gp_writer_misfit(const gp_write_opts *o, const gp_frame *f)
 {
-    bool whole = w->o->stack || w->o->pages || gp_write_is_video(w->o);
-    for (int i = 0; i < w->o->nin; i++)
+    bool whole = o->stack || o->pages || gp_write_is_video(o);
+    for (int i = 0; i < o->nin; i++)
         if (f->in[i].type.dim[0] != (whole ? f->in[i].rows : f->in[0].type.dim[0]))
             return &f->in[i];
     return NULL;
@@ -326,7 +326,7 @@ const gp_view *gp_writer_misfit(const gp_writer *w, const gp_frame *f)
 
 bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f)
 {
-    const gp_view *in = gp_writer_misfit(w, f);
+    const gp_view *in = gp_writer_misfit(w->o, f);
     if (in && gp_write_is_video(w->o))
         return gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' holds pictures of one size, and this frame has %lld "
                        "of %lld rows", (unsigned long long)f->index, w->o->path, (long long)in->type.dim[0],
@@ -374,7 +374,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
         const gp_view *in = &f[k].in[0];
         if (k && bytes + gp_bytes(&in->type) > most)
             break;
-        if (k && gp_writer_misfit(w, &f[k]))
+        if (k && gp_writer_misfit(o, &f[k]))
             break;                     /* first those before it */
         if (k && o->rotates && ((text && o->rotate_size)
                                 || gp_rotate_due(w, &f[k], k, bytes + gp_bytes(&in->type) + before * (size_t)(k + 1))))

@@ -117,7 +117,7 @@ static int spell(gp_writer *w, gp_call *c, const gp_frame *f, int n, piece p[GP_
     text->n = 0;
     for (; k < n && (!w->relay || text->n < RELAYED); k++) {
         const gp_view *in = &f[k].in[0];
-        if (k && gp_writer_misfit(w, &f[k]))
+        if (k && gp_writer_misfit(w->o, &f[k]))
             break;                     /* first those before it */
         if (!gp_writer_stacks(w, c, &f[k]))
             return 0;

@@ -194,10 +194,10 @@ bool gp_table_spell(const gp_write_opts *o, const gp_call *c, const gp_frame *f,
     const char separator = gp_rowsfile_of(o->as)->separator;
     int64_t rows = o->stack ? 1 : f->in[0].type.dim[0];
     bool ok = true;
-    for (int i = 1; i < o->nin && !o->stack; i++)
-        if (f->in[i].type.dim[0] != rows)
-            return gp_why(why, "cannot be written: a row is one of each buffer, and of the first the frame has %lld rows, of "
-                          "another %lld", (long long)rows, (long long)f->in[i].type.dim[0]);
+    const gp_view *misfit = gp_writer_misfit(o, f);
+    if (misfit)
+        return gp_why(why, "cannot be written: a row is one of each buffer, and of the first the frame has %lld rows, of "
+                      "another %lld", (long long)rows, (long long)misfit->type.dim[0]);
     for (int64_t r = 0; ok && r < rows; r++) {
         for (int i = 0; ok && i < o->columns.n; i++)
             ok = put(to, &separator, i ? 1 : 0) && put_field(o, c, f, &o->column[i], r, to);

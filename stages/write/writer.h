@@ -177,7 +177,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_writer_finish(gp_call *c);
 /* An input of a frame that has not as many rows as it has to: all, where frames are stacked, are pages or video; in a
  * table those of the first. NULL: there is none. */
-const gp_view *gp_writer_misfit(const gp_writer *w, const gp_frame *f);
+const gp_view *gp_writer_misfit(const gp_write_opts *o, const gp_frame *f);
 /* Can a frame be a row of a stacked file? Else an error is added. */
 bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f);
 /* Adds a frame as text. */
