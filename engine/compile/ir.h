@@ -187,7 +187,7 @@ typedef struct gp_buffer {
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
     int origin;                /* see metadata.c: its own, of one whose maker says its frames' numbers; else -1; */
-    const int *origins; int norigins;  /* ... those of the buffers that it has them from */
+    const int *origins; int norigins;  /* ... those of the buffers that it has them from, in the order in which they count */
 } gp_buffer;
 
 static inline bool gp_is_const(const gp_buffer *b)

@@ -1,4 +1,5 @@
-/* metadata.c - numbers that travel with frames: their names, and from which buffers each buffer has them.
+/* metadata.c - numbers that travel with frames: their names, and from which buffers each buffer has them, as well as the
+ * times and names of its frames.
  *
  * Host stages say the numbers of what they make, and so do stages that regroup: their outputs are origins. What another
  * stage makes on the device has the numbers of its inputs, of each the first in port order that has it. That is found
@@ -77,8 +78,6 @@ static void list_origins(listing *w, int stage)
 
 void gp_metadata_origins(gp_arena *a, gp_graph *g)
 {
-    if (!g->nmetadata)
-        return;
     listing w = { g, a, GP_NEW(a, int, g->nbuffers), GP_NEW(a, int, g->nbuffers) };
     int *own = GP_NEW(a, int, g->nbuffers);
     for (int b = 0; b < g->nbuffers; b++)

@@ -30,6 +30,16 @@ bool gp_frame_is_regular(const gp_actorrt *p, uint64_t f)
     return !p->segment->each_shape && gp_frame_is_whole(p, f);
 }
 
+static void take(gp_meta *m, const gp_meta *in, bool lead)
+{
+    if (lead)
+        m->time_ns = in->time_ns;
+    if (lead || in->age.born_ns < m->age.born_ns)
+        m->age = in->age;
+    if (!m->name)
+        m->name = in->name, m->file = in->file;
+}
+
 gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
 {
     gp_meta m = { .hole = GP_NO_HOLE };
@@ -37,15 +47,20 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
     for (int i = 0; i < p->nin; i++) {
         const gp_meta *in = gp_meta_of(p->in[i].ring, f);
         m.hole = gp_worse_hole(m.hole, in->hole);
-        if (p->in[i].ring->buffer->carried && i != lead)
-            continue;
-        if (i == lead)
-            m.time_ns = in->time_ns;
-        if (i == lead || in->age.born_ns < m.age.born_ns)
-            m.age = in->age;
-        if (!m.name)
-            m.name = in->name, m.file = in->file;
+        if (!p->in[i].ring->buffer->carried || i == lead)
+            take(&m, in, i == lead);
     }
+    return m;
+}
+
+gp_meta gp_frame_meta_of(const gp_actorrt *p, uint64_t f, int buffer)
+{
+    const int *from = p->segment && p->seg->from ? p->seg->from[buffer] : NULL;
+    gp_meta m = { .hole = GP_NO_HOLE };
+    if (!from)
+        return gp_frame_meta(p, f);
+    for (int i = 0; from[i] >= 0; i++)
+        take(&m, gp_meta_of(p->in[from[i]].ring, f), i == 0);
     return m;
 }
 
@@ -182,16 +197,16 @@ void gp_frame_write_infos(gp_actorrt *p, uint64_t f)
                 rows = s->type[part->stage->in[k]].dim[0];
         *gp_info_of(p, p->segment->info_host, part, f) =
             (gp_frame_info){ .index = gp_actor_number(p, f), .valid = (uint32_t)rows,
-                             .time_ns = gp_frame_meta(p, f).time_ns };
+                             .time_ns = gp_frame_meta_of(p, f, part->stage->out[0]).time_ns };
     }
 }
 
 void gp_frame_write_metas(gp_actorrt *p, uint64_t f)
 {
     const gp_segmentrt *s = p->seg;
-    gp_meta m = gp_frame_meta(p, f);
     for (int o = 0; o < p->nout; o++) {
         gp_ringrt *r = p->out[o];
+        gp_meta m = gp_frame_meta_of(p, f, r->ring->buffer);
         m.hole = s->hole[r->ring->buffer], m.gaps = s->gaps[r->ring->buffer];
         *gp_meta_of(r, f) = m;
         gp_set_type(r, f, &s->type[r->ring->buffer]);
@@ -278,14 +293,12 @@ size_t gp_frames_write_metas(gp_actorrt *p, gp_worker_view *view, int n)
 
 void gp_frame_write_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
 {
-    gp_meta m = gp_frame_meta(p, f);
     for (int i = 0; hole == GP_HOLE_ABSENT && i < p->nin; i++)
         if (!gp_meta_of(p->in[i].ring, f)->hole)
             drop_beside(p, p->in[i].ring->buffer, f);
-    m.hole = hole;
     for (int o = 0; o < p->nout; o++) {
-        gp_meta *to = gp_meta_of(p->out[o], f);
-        m.touched = to->touched;
+        gp_meta *to = gp_meta_of(p->out[o], f), m = gp_frame_meta_of(p, f, p->out[o]->ring->buffer);
+        m.hole = hole, m.touched = to->touched;
         *to = m;
         gp_set_type(p->out[o], f, &p->out[o]->buffer->type);
     }

@@ -98,6 +98,9 @@ bool gp_frame_is_regular(const gp_actorrt *p, uint64_t f);
 /* What frame f is by its inputs' metas, the worst of their holes: for its outputs' metas,
  * but for `rows` and `touched`. */
 gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f);
+/* The same, but for the hole, of one that p makes: of a segment, by those of its inputs that this is made of, in the order
+ * in which stages on the host would have them. */
+gp_meta gp_frame_meta_of(const gp_actorrt *p, uint64_t f, int buffer);
 
 /* ---- in a segment: its launcher only --------------------------------- */
 

@@ -265,6 +265,44 @@ static void make_parts(gp_actorrt *p)
     }
 }
 
+/* Which inputs are in each buffer: those whose origins all are (metadata.c), in that order, whatever is fused. */
+static void find_from(gp_actorrt *p)
+{
+    const gp_graph *g = p->run->graph;
+    gp_segmentrt *s = p->seg;
+    gp_arena *a = &p->run->arena;
+    if (p->nin < 2 || p->regroup)
+        return;
+    int *head = GP_NEW(a, int, g->nbuffers), *next = GP_NEW(a, int, p->nin + 1), *seen = GP_NEW(a, int, g->nbuffers);
+    s->from = GP_NEW(a, const int *, g->nbuffers);
+    for (int i = p->nin - 1; i >= 0; i--) {        /* head, next: numbers of inputs by their first origin, plus 1; 0: none */
+        const gp_buffer *b = p->in[i].ring->buffer;
+        if (b->norigins)
+            next[i + 1] = head[b->origins[0]], head[b->origins[0]] = i + 1;
+    }
+    for (int k = 0; k < s->nparts; k++) {
+        const gp_stage *st = s->part[k].stage;
+        const gp_buffer *b;
+        for (int o = 0; st && o < st->nout; o++) {
+            int *from = GP_NEW(a, int, p->nin + 1), n = 0;
+            b = &g->buffer[st->out[o]];
+            for (int l = 0; l < b->norigins; l++)
+                seen[b->origins[l]] = st->out[o] + 1;
+            for (int l = 0; l < b->norigins; l++)
+                for (int i = head[b->origins[l]]; i; i = next[i]) {
+                    const gp_buffer *in = p->in[i - 1].ring->buffer;
+                    int all = 0;
+                    while (all < in->norigins && seen[in->origins[all]] == st->out[o] + 1)
+                        all++;
+                    if (all == in->norigins)
+                        from[n++] = i - 1;
+                }
+            from[n] = -1;
+            s->from[st->out[o]] = n ? from : NULL;
+        }
+    }
+}
+
 bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
 {
     gp_run *run = p->run;
@@ -285,6 +323,7 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
     s->behind = GP_NEW(a, unsigned char, run->graph->nbuffers);
     gp_frame_set_whole(p);
     make_parts(p);
+    find_from(p);
     for (int i = 0; i < s->nparts; i++)
         deps += s->part[i].task->ndeps;
     used[seg->place.index].orders += s->ordered;

@@ -67,6 +67,7 @@ struct gp_segmentrt {
     gp_taskrt *part; int nparts; /* in the order of their turns, then of tasks; */
     int circle, circle_end;    /* ... these are GP_TURN_IN */
     int *part_of;              /* per task of the plan */
+    const int **from;          /* see gp_frame_meta_of: per buffer of the graph, inputs, ended by -1; NULL: all of them */
     const gp_task **mapped;    /* per ring of the plan: the copy that is not needed where the stage uses the ring of the host
                                   in its place, or NULL; NULL: all copies are by copy engines */
     int ordered;               /* parts that have an order */

@@ -187,7 +187,7 @@ static void fill(gp_tap *t, uint64_t f)
     const bool inside = r->ring->segment >= 0;
     gp_type type = inside ? r->buffer->type : gp_type_of(r, f);
     size_t bytes = gp_bytes(&type);
-    int64_t time_ns = inside ? gp_frame_meta(p, f).time_ns : gp_meta_of(r, f)->time_ns;
+    int64_t time_ns = inside ? gp_frame_meta_of(p, f, r->ring->buffer).time_ns : gp_meta_of(r, f)->time_ns;
     if (has_room(t, bytes) && gp_taps_fetch(p->run, r, f, t->data, bytes, &t->errs))
         t->frame = (gp_tapped){ gp_actor_number(p, f), t->holes, time_ns, type, t->data, bytes }, t->full = true;
     else

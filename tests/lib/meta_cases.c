@@ -136,6 +136,43 @@ TEST_THIN(arrives, CASES, 1)
     gp_arena_free(&a);
 }
 
+/* Names and times, too, are those of the first input, as on the host: of stages of one segment each its own's. */
+TEST_THIN(names_and_times, SETTINGS - 1, 1)
+{
+    const char *dir = pipe_dir(), *const of[] = { "p", "q", "s", "t" };
+    char name[20], *told[4], yaml[2500];
+    size_t n, at = 0;
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof name, "%c%d.raw", "pq"[i % 2], i / 2);
+        pipe_file(dir, name, (float[4]){ (float)i }, 16);
+    }
+    pipe_text(dir, "say.lua", "function process(frame, x, y)\n  y:print(frame.name, string.format('%.9f', frame.time))\nend\n");
+    pipe_text(dir, "time.lua", "function process(frame, x, y) y[1] = frame.time y[2] = frame.time y[3] = frame.time "
+              "y[4] = frame.time end\n");
+    at += (size_t)snprintf(yaml, sizeof yaml, "buffers: {p: {dtype: f32, shape: [4]}, q: {dtype: f32, shape: [4]}, c: {dtype: f64, shape: [4]}, "
+                           "d: {dtype: f64, shape: [4]}");
+    for (int i = 0; i < 4; i++)
+        at += (size_t)snprintf(yaml + at, sizeof yaml - at, ", told_%s: {dtype: u8, shape: [99]}", of[i]);
+    at += (size_t)snprintf(yaml + at, sizeof yaml - at, "}\nstages:\n  - {use: read, path: 'p*.raw', out: p}\n"
+        "  - {use: read, path: 'q*.raw', out: q}\n  - {use: expr, expr: q - p, in: {q: q, p: p}, out: s}\n"
+        "  - {use: expr, expr: p * 2, in: p, out: t}\n  - {use: expr, expr: s + t + d * 0, in: [t, s, d], out: u}\n"
+        "  - {name: end, use: discard, in: u}\n  - {use: expr, expr: 'q * 0 + frame.time', in: q, out: d}\n"
+        "  - {use: lua, script: time.lua, in: q, out: c}\n  - {use: compare, in: [d, c]}\n");
+    for (int i = 0; i < 4; i++)
+        at += (size_t)snprintf(yaml + at, sizeof yaml - at, "  - {use: lua, script: say.lua, in: %s, out: told_%s}\n"
+                               "  - {use: write, path: told_%s.txt, format: raw}\n", of[i], of[i], of[i]);
+    pipe_done(dir, yaml, on, settings[_i], (gp_run_options){ 0 });
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "told_%s.txt", of[i]);
+        ck_assert((told[i] = pipe_read(dir, name, &n)) && strstr(told[i], "2\t"));
+    }
+    ck_assert_msg(!strncmp(told[0], "p0\t", 3) && !strncmp(told[1], "q0\t", 3), "%s, %s", told[0], told[1]);
+    ck_assert_msg(!strcmp(told[2], told[1]), "s: %s, not %s", told[2], told[1]);
+    ck_assert_msg(!strcmp(told[3], told[0]), "t: %s, not %s", told[3], told[0]);
+    for (int i = 0; i < 4; i++)
+        free(told[i]);
+}
+
 /* Runs that pause, and go on with other settings. */
 TEST_THIN(pauses, CASES, 1)
 {
