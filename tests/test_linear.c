@@ -185,6 +185,19 @@ static void copies(struct text *t, int n)
         "  - {name: d, use: discard, in: \"r.${c}\", repeat: {over: {c: %d}}}\n", n, n);
 }
 
+/* Each state is changed by one stage and read by another, on one of two devices. */
+static void states(struct text *t, int n)
+{
+    add(t, "buffers:\n  s: " SIGNAL "\n");
+    for (int i = 0; i < n; i++)
+        add(t, "  t%d: {state: true, dtype: f32, shape: [8, 8]}\n", i);
+    add(t, "stages:\n  - {name: s, use: generate}\n");
+    for (int i = 0; i < n; i++)
+        add(t, "  - {name: a%d, use: expr, in: {x: s, t: t%d}, out: [t%d], expr: t + x, device: cuda:%d}\n"
+            "  - {name: b%d, use: expr, in: t%d, expr: t%d * 2, device: cuda:%d}\n  - {use: discard}\n", i, i, i, i % 2, i, i,
+            i, i % 2);
+}
+
 static void rates(struct text *t, int n)
 {
     begin(t);
@@ -215,6 +228,7 @@ static const struct {
     { "branches that lose frames", leaky, 250, false },
     { "copies", copies, 500, false },
     { "other rates", rates, 250, false },
+    { "states on two devices", states, 200, false },
 };
 
 /* ---- measuring -------------------------------------------------------- */
@@ -234,7 +248,7 @@ static double measure(int form, int n, double *bytes)
     struct text t = { 0 };
     gp_machine machine;
     gp_config config = { .registry = pipe_registry(), .machine = &machine, .lenient = true };
-    gp_machine_fixed(&machine, 1);
+    gp_machine_fixed(&machine, 2);
     errs = (gp_errs){ 0 };
     char *file = format("%s/p.yaml", dir);
     forms[form].make(&t, n);

@@ -143,32 +143,31 @@ static int edge(const gp_resolving *r, const gp_rstage *st, int k)
     return k < st->s.nin ? maker(r, st, k) : k < st->s.nin + st->s.nafter ? st->s.after[k - st->s.nin] : state ? st->s.last : -1;
 }
 
-/* Marks `v` and all stages that it depends on, by whatever way. */
-static void mark_before(const gp_resolving *r, int v, bool *before, int *todo)
+/* Lists `v` and all stages that it depends on, by whatever way, of which none is marked, and marks them. How many? */
+static int mark_before(const gp_resolving *r, int v, bool *before, int *list)
 {
     int n = 0;
-    memset(before, 0, sizeof *before * (size_t)r->nstages);
-    before[v] = true, todo[n++] = v;
-    while (n) {
-        const gp_rstage *st = &r->stage[todo[--n]];
+    before[v] = true, list[n++] = v;
+    for (int i = 0; i < n; i++) {
+        const gp_rstage *st = &r->stage[list[i]];
         for (int k = 0; k < edges(st); k++) {
             int from = edge(r, st, k);
             if (from >= 0 && !before[from])
-                before[from] = true, todo[n++] = from;
+                before[from] = true, list[n++] = from;
         }
     }
+    return n;
 }
 
-/* Marks those of the stages `before` that depend on v, which is one of them. */
-static void mark_behind(const gp_resolving *r, int v, const bool *before, bool *behind)
+/* Marks those of the n stages `before` that depend on v, the first of them. */
+static void mark_behind(const gp_resolving *r, int v, const int *before, int n, bool *behind)
 {
-    memset(behind, 0, sizeof *behind * (size_t)r->nstages);
     behind[v] = true;
     for (bool any = true; any;) {      /* again, as long as a frame leads to the next */
         any = false;
-        for (int i = 0; i < r->nstages; i++) {
-            int to = r->order[i];
-            for (int k = 0; before[to] && !behind[to] && k < edges(&r->stage[to]); k++) {
+        for (int i = n - 1; i >= 0; i--) {
+            int to = before[i];
+            for (int k = 0; !behind[to] && k < edges(&r->stage[to]); k++) {
                 int from = edge(r, &r->stage[to], k);
                 if (from >= 0 && behind[from])
                     behind[to] = any = true;
@@ -203,8 +202,10 @@ void gp_carry_mark(gp_resolving *r)
                              "makes", st->s.name, from == v ? "" : ", by way of others");
         if (!r->buffer[st->s.out[0]].b.state)
             st->s.last = from;
-        mark_before(r, st->s.last, before, todo);
+        int n = mark_before(r, st->s.last, before, todo);
         st->s.closes = before[v];
+        while (n)
+            before[todo[--n]] = false;
         if (!st->s.closes || st->broken)
             continue;
         st->next_carrier = r->buffer[st->s.in[0]].carrier;
@@ -255,11 +256,13 @@ void gp_carry_cycles(gp_resolving *r)
         if (!r->stage[c].s.closes || gp_root(up, c) != c)
             continue;
         any = true;
-        mark_before(r, c, before, todo);
-        mark_behind(r, c, before, behind);
-        for (int v = 0; v < n; v++)
-            if (behind[v])
-                up[gp_root(up, v)] = c;
+        int m = mark_before(r, c, before, todo);
+        mark_behind(r, c, todo, m, behind);
+        for (int i = 0; i < m; i++) {
+            if (behind[todo[i]])
+                up[gp_root(up, todo[i])] = c;
+            before[todo[i]] = behind[todo[i]] = false;
+        }
     }
     int *members = GP_NEW(r->arena, int, n);
     for (int v = 0; v < n && any; v++)
@@ -410,8 +413,8 @@ bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs)
         if (gp_is_carry(&g->stage[i]))
             ends = GP_NEW(a, bool, g->nstages);
     for (int i = 0; ends && i < g->nstages; i++)
-        for (int s = 0; s < g->nstages && !g->stage[i].nout; s++)
-            ends[s] |= gp_comes_from(&g->stage[i], s);
+        for (int s = -1; !g->stage[i].nout && (s = gp_next_source(&g->stage[i], s + 1, g->nstages)) >= 0;)
+            ends[s] = true;
     for (int s = 0; ends && s < g->nstages; s++)
         if (!g->stage[s].nin && !ends[s])
             ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only through carried "

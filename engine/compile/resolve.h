@@ -263,9 +263,8 @@ void gp_carry_read_init(gp_resolving *r, int buffer);
 void gp_state_read(gp_resolving *r, int buffer);
 int gp_state_changed(gp_resolving *r, int state, const gp_rstage *by, int port);
 int gp_state_before(const gp_resolving *r, int state, const gp_rstage *st);
-void gp_state_wire(gp_resolving *r, gp_rstage *carry, int failed);      /* errors before wiring */
+void gp_state_wire(gp_resolving *r, int failed);       /* errors before wiring */
 void gp_state_claim(gp_resolving *r, const gp_rstage *carry);  /* its file, which nobody else may write */
-void gp_state_wire_body(gp_resolving *r);      /* of those that come into a loop's body */
 void gp_state_leaves(gp_resolving *r, gp_rstage *carry);
 void gp_state_check(gp_resolving *r, const gp_rstage *st);
 static inline bool gp_is_state(const gp_rbuf *b)

@@ -90,31 +90,31 @@ static void come_after(gp_resolving *r, gp_rstage *st, int before)
     st->s.after[n] = before;
 }
 
-/* Stages that use a state come one behind the other, the first behind stage `last`. Which is the last? */
-static int chain(gp_resolving *r, int state, int last, bool *read)
+/* What is known of a state's users, in the order of the file, per buffer. */
+typedef struct users { int last; bool read; } users;
+
+/* Each stage that uses a state comes behind the one that did before it. */
+static void chain(gp_resolving *r, int stage, users *of)
 {
-    const char *name = r->buffer[state].b.state;
-    for (int i = 0; i < r->nstages; i++) {
-        gp_rstage *st = &r->stage[i];
-        int in = port_of(r, st->s.in, st->s.nin, name), out = port_of(r, st->s.out, st->s.nout, name);
-        if ((gp_is_carry(&st->s) && st->s.out[0] == state) || (in < 0 && out < 0))
+    gp_rstage *st = &r->stage[stage];
+    for (int p = 0; p < st->s.nin + st->s.nout; p++) {
+        bool in = p < st->s.nin;
+        int b = in ? st->s.in[p] : st->s.out[p - st->s.nin];
+        int state = b >= 0 && r->buffer[b].b.state ? gp_table_index(&r->buffer_index, r->buffer[b].b.state) : -1;
+        if (state < 0 || (gp_is_carry(&st->s) && st->s.out[0] == state))
             continue;
-        *read |= in >= 0 || (st->s.kind && st->s.kind->in_place);
+        of[state].read |= in || (st->s.kind && st->s.kind->in_place);
         st->s.states = true;
-        if (last >= 0)
-            come_after(r, st, last);
-        last = i;
+        if (of[state].last >= 0 && of[state].last != stage)
+            come_after(r, st, of[state].last);
+        of[state].last = stage;
     }
-    return last;
 }
 
-void gp_state_wire(gp_resolving *r, gp_rstage *carry, int failed)
+static void check_users(gp_resolving *r, gp_rstage *carry, bool read, bool told)
 {
     const gp_rbuf *b = &r->buffer[carry->s.out[0]];
-    bool read = false, changed = b->newest != carry->s.out[0];
-    carry->s.states = true;
-    carry->s.last = chain(r, carry->s.out[0], (int)(carry - r->stage), &read);
-    bool told = r->errs->failed > failed;      /* the stage that uses it was not understood */
+    bool changed = b->newest != carry->s.out[0];
     if (!changed && !told)
         AT(r, b->b.at, read ? "no stage changes the state '%s': name it in a stage's 'out', or make it a constant"
                             : "the state '%s' is declared, but no stage reads or changes it", b->b.name);
@@ -123,12 +123,24 @@ void gp_state_wire(gp_resolving *r, gp_rstage *carry, int failed)
     carry->broken |= !changed || !read;
 }
 
-void gp_state_wire_body(gp_resolving *r)
+void gp_state_wire(gp_resolving *r, int failed)
 {
-    bool read = false;
-    for (int b = 0; b < r->body->stage->s.nin; b++)
-        if (r->buffer[b].b.state)
-            chain(r, b, -1, &read);
+    bool told = r->errs->failed > failed;      /* a stage that uses one may not have been understood */
+    users *of = GP_NEW(r->arena, users, r->nbuffers);
+    for (int b = 0; b < r->nbuffers; b++)
+        of[b].last = -1;
+    for (int i = r->ngiven; i < r->nstages; i++) {
+        gp_stage *s = &r->stage[i].s;
+        if (gp_is_carry(s) && gp_is_state(&r->buffer[s->out[0]]))
+            of[s->out[0]].last = i, s->states = true;
+    }
+    for (int i = 0; i < r->nstages; i++)
+        chain(r, i, of);
+    for (int i = r->ngiven; i < r->nstages; i++) {
+        gp_rstage *st = &r->stage[i];
+        if (gp_is_carry(&st->s) && gp_is_state(&r->buffer[st->s.out[0]]))
+            st->s.last = of[st->s.out[0]].last, check_users(r, st, of[st->s.out[0]].read, told);
+    }
 }
 
 void gp_state_claim(gp_resolving *r, const gp_rstage *carry)

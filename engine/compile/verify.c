@@ -538,35 +538,28 @@ static bool check_memory(const verifying *v)
 
 /* ---- states ----------------------------------------------------------- */
 
-static bool uses(const verifying *v, const gp_task *t, const char *state)
-{
-    bool is = false;
-    for (int i = 0; i < t->nin + t->nout; i++) {
-        int ring = i < t->nin ? t->in[i] : t->out[i - t->nin];
-        is |= ring >= 0 && v->p->ring[ring].buffer >= 0 && v->g->buffer[v->p->ring[ring].buffer].state == state;
-    }
-    return is;
-}
+/* Of the state in a pool: the tasks that carries it and that used it last, plus 1; 0: none yet. */
+typedef struct users { int carry, last; } users;
 
-/* All of one segment, and each waits for the one before; the stage that carries the state is the first, and comes in the
- * next frame behind the last. */
-static bool check_state(const verifying *v, int carry)
+/* Those that use a state are of one segment, and each waits for the one before; the stage that carries it is the first. */
+static bool check_users(const verifying *v, int task, users *of)
 {
     const gp_plan *p = v->p;
-    const gp_stage *first = &v->g->stage[p->task[carry].stage];
-    const char *state = v->g->buffer[first->out[0]].state;
-    int last = carry;
-    bool ok = gp_stage_circles_back(first);
-    for (int i = 0; i < p->ntasks && ok; i++) {
-        const gp_task *t = &p->task[i];
-        if (i == carry || !uses(v, t, state))
+    const gp_task *t = &p->task[task];
+    const gp_stage *st = t->stage < 0 ? NULL : &v->g->stage[t->stage];
+    for (int i = 0; i < t->nin + t->nout; i++) {
+        int ring = i < t->nin ? t->in[i] : t->out[i - t->nin], b = ring < 0 ? -1 : p->ring[ring].buffer;
+        if (b < 0 || !v->g->buffer[b].state || of[p->ring[ring].pool].last == task + 1)
             continue;
-        ok = i > carry && t->op == GP_TASK_STAGE && t->segment == p->task[carry].segment && waits_for(v, i, last)
-          && v->g->stage[t->stage].circles && t->turn == GP_TURN_IN;
-        last = i;
+        users *u = &of[p->ring[ring].pool];
+        bool first = st && gp_is_carry(st) && v->g->buffer[st->out[0]].state == v->g->buffer[b].state;
+        if (first ? u->last || !gp_stage_circles_back(st)
+                  : !u->carry || t->op != GP_TASK_STAGE || t->segment != p->task[u->carry - 1].segment
+                    || !waits_for(v, task, u->last - 1) || !st->circles || t->turn != GP_TURN_IN)
+            return BUG(v, ring_at(v, ring), "stages that use the state '%s' do not wait for each other", v->g->buffer[b].state);
+        u->carry = first ? task + 1 : u->carry, u->last = task + 1;
     }
-    return (ok && last != carry && first->last == p->task[last].stage)
-        || BUG(v, first->at, "stages that use the state '%s' do not wait for each other", state);
+    return true;
 }
 
 /* All that a state is has the one slot of a pool, in which nothing else is. */
@@ -582,10 +575,14 @@ static bool check_states(const verifying *v)
             return BUG(v, ring_at(v, i), "buffer '%s' is not in the place of its state", ring_name(v, i));
         of[r->pool] = state;
     }
-    for (int i = 0; i < p->ntasks; i++) {
-        const gp_stage *st = p->task[i].stage < 0 ? NULL : &v->g->stage[p->task[i].stage];
-        if (st && gp_is_carry(st) && v->g->buffer[st->out[0]].state && !check_state(v, i))
+    users *by = GP_NEW(v->a, users, p->npools);
+    for (int i = 0; i < p->ntasks; i++)
+        if (!check_users(v, i, by))
             return false;
+    for (int q = 0; q < p->npools; q++) {
+        const gp_stage *first = by[q].carry ? &v->g->stage[p->task[by[q].carry - 1].stage] : NULL;
+        if (first && (by[q].last == by[q].carry || first->last != p->task[by[q].last - 1].stage))
+            return BUG(v, first->at, "the state '%s' is not carried behind the last stage that uses it", of[q]);
     }
     return true;
 }

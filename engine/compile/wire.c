@@ -192,11 +192,9 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     gp_follow_likes(r);
     for (int i = 0, n = r->nstages; i < n; i++)        /* windows are added behind, as they should be */
         gp_wire_in(r, &r->stage[i]);
-    for (int i = r->ngiven; i < r->nstages; i++)
-        if (gp_is_carry(&r->stage[i].s) && gp_is_state(&r->buffer[r->stage[i].s.out[0]]))
-            gp_state_wire(r, &r->stage[i], failed);
+    gp_state_wire(r, failed);
     if (r->body)
-        gp_state_wire_body(r), gp_loop_ends(r, failed);
+        gp_loop_ends(r, failed);
     int used = r->errs->failed == failed ? r->nbuffers : 0;
     for (int i = 0; i < used; i++)
         check_used(r, &r->buffer[i]);
