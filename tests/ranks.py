@@ -691,6 +691,8 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
         p = m.run(2, "plan", "-q", "--device", "cuda", f"{source}/../examples/train/{what}.yaml")
         check(f"{m.name}: {what}: segments",
               len(set(re.findall(r"(?m)^  network\.dw[123] +matmul +segment (\d+)", p.stdout))) == segments, p.stdout + p.stderr)
+        check(f"{m.name}: {what}: no more steps under way than elsewhere, as each waits for the exchange",
+              re.search(r"(?m)^  learn\.w1\.step\.next .* depth 6 ", p.stdout), p.stdout + p.stderr)
         for n in (2, 4):
             to = f"{tmp.name}/{what}-{m.name}-{n}"
             p = m.run(n, "run", f"{source}/../examples/train/{what}.yaml", "--set", f"vars.out={to}")

@@ -272,7 +272,7 @@ static bool number_cycles(gp_resolving *r, int from, bool torn)
         members[gp_root(up, v)]++;
     for (int v = 0; v < n && any; v++)
         if (members[gp_root(up, v)] > 1)
-            r->stage[v].s.cycle = from + gp_root(up, v) + 1;
+            r->stage[v].s.cycle = from + gp_root(up, v) + 1, r->stage[v].s.within = torn;
     return any;
 }
 
