@@ -91,15 +91,16 @@ def gpipe(folder, name, ranks, file, precision):
     shape = {"n1": n1, "n2": n2} if file == "after" else {}
 
     def once(steps, limit):
-        command = [os.environ.get("GPIPE", "gpipe"), "run", "-q", f"{TRAIN}/{file}.yaml", "--set", f"stages.learn.stages.step.vars.rate={RATES[name]}"]
+        command = [os.environ.get("GPIPE", "gpipe"), "run", "-q", f"{TRAIN}/{file}.yaml",
+                   "--set", f"stages.learn.stages.step.vars.rate={RATES[name]}"]
         if file == "after":
             command += ["--set", f"stages.bias.stages.step.vars.rate={RATES[name]}"]
         else:
             command += ["--set", f"stages.picture.path={out}/curve-%03d-${{rank}}.png"]
             for stage in ("leasts", "mosts", "losses"):
                 command += ["--set", f"stages.{stage}.frames={net['together']}"]
-        for key, value in {"data": f"{folder}/{name}", "weights": f"{folder}/{name}", "out": out, "steps": steps, "size": net["size"],
-                           "side": net["side"], "precision": precision, **shape}.items():
+        for key, value in {"data": f"{folder}/{name}", "weights": f"{folder}/{name}", "out": out, "steps": steps,
+                           "size": net["size"], "side": net["side"], "precision": precision, **shape}.items():
             command += ["--set", f"vars.{key}={value}"]
         if ranks > 1:
             command = os.environ.get("MPIRUN", "mpirun --allow-run-as-root --bind-to none").split() + ["-n", str(ranks)] + command
