@@ -333,6 +333,27 @@ static void fill_one(const gp_ew_code *code, const gp_ew_call *call, const gp_ew
         fill(d, s->value.u64, code->piece);
 }
 
+/* n elements by a step that reads registers alone. */
+static void compute(const gp_ew_step *s, char *d, const char *a, const char *b, const char *c, int n)
+{
+    if (s->op == GP_EW_THROUGH)
+        through_as[s->b][s->from](d, a, nullptr, nullptr, n);
+    else if (s->op == GP_EW_CONVERT)
+        change_from[s->from][s->type](d, a, nullptr, nullptr, n);
+    else
+        operation[s->op][s->type](d, a, b, c, n);
+}
+
+/* One element, and copies of it. */
+static void compute_one(const gp_ew_code *code, const gp_ew_step *s, char *d, const char *a, const char *b, const char *c)
+{
+    uint32_t v4;
+    uint64_t v8;
+    compute(s, d, a, b, c, 1);
+    memcpy(&v4, d, sizeof v4), memcpy(&v8, d, sizeof v8);
+    s->value.u64 == sizeof v8 ? fill(d, v8, code->piece) : fill(d, v4, code->piece);
+}
+
 extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
 {
     GP_SHARED(char, memory);
@@ -342,7 +363,10 @@ extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
     piece p = { &call, 0, 0, { 0 } };
 #define AT(r) (memory + (size_t)(r) * code->bytes)
     for (const gp_ew_step *s = step; s < once; s++)
-        fill_one(code, &call, s, AT(s->d));
+        if (s->op == GP_EW_NUMBER || s->op == GP_EW_SIZE || s->op == GP_EW_FRAME)
+            fill_one(code, &call, s, AT(s->d));
+        else
+            compute_one(code, s, AT(s->d), AT(s->a), AT(s->b), AT(s->c));
     for (; p.first < call.elements; p.first += p.n) {
         int64_t left = call.elements - p.first;
         p.n = left < code->piece ? (int)left : (int)code->piece;
@@ -362,12 +386,8 @@ extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
                 f(&call.fold, call.fold.to.data + z * call.fold.to.next, AT(s->d), (uint64_t)p.first, p.n);
             } else if (s->op == GP_EW_INDEX) {
                 s->type == GP_EW_I32 ? indices(&p, s->a, (int32_t *)AT(s->d)) : indices(&p, s->a, (int64_t *)AT(s->d));
-            } else if (s->op == GP_EW_THROUGH) {
-                through_as[s->b][s->from](AT(s->d), AT(s->a), nullptr, nullptr, p.n);
-            } else if (s->op == GP_EW_CONVERT) {
-                change_from[s->from][s->type](AT(s->d), AT(s->a), nullptr, nullptr, p.n);
             } else {
-                operation[s->op][s->type](AT(s->d), AT(s->a), AT(s->b), AT(s->c), p.n);
+                compute(s, AT(s->d), AT(s->a), AT(s->b), AT(s->c), p.n);
             }
         }
     }

@@ -70,7 +70,7 @@ typedef union gp_ew_value {
 typedef struct gp_ew_step {
     uint8_t op, type, from;
     uint16_t d, a, b, c;
-    gp_ew_value value;
+    gp_ew_value value;         /* of another step that is done once, u64: bytes of an element that it makes */
 } gp_ew_step;
 
 /* From an element to one that lies `by` further along an axis of the frame, which `edge` says where it ends: the

@@ -511,6 +511,8 @@ for f in train after; do
     expect "train: $f" 0 'read: 300 frames in, 300 out' "$GPIPE" run examples/train/$f.yaml --set vars.out="$tmp/$f"
     like train "$tmp/$f"
 done
+expect 'train: descent' 0 '300 out' "$GPIPE" run examples/train/train.yaml --set vars.learn=descent --set vars.out="$tmp/descent"
+like descent "$tmp/descent"
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}

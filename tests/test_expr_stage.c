@@ -63,6 +63,19 @@ TEST(the_text_has_no_vars)
     free(text);
 }
 
+/* What is the same for all elements is made before them. A register of it is free again once nothing needs it. */
+TEST(once_for_all_elements)
+{
+    trial *t;
+    const gp_ew_program *p = program_of("vars: {b: 0.9}\nbuffers: {x: {dtype: f32, shape: [500]}}\nstages:\n  - {use: give, out: x}\n"
+                                        "  - {name: it, use: expr, in: x, out: y, expr: \"x / (1 - pow(b, frame.index + x.size))\"}\n"
+                                        "  - {use: take}\n", &t);
+    const char *pow = strstr(p->source.text, "gp_ew_pow"), *each = strstr(p->source.text, "auto one");
+    ck_assert_msg(pow && pow < each, "%s", p->source.text);
+    ck_assert_int_eq(p->code->n - p->code->once, 4);       /* load, convert, divide, store */
+    trial_close(t);
+}
+
 /* Cases for what compiles the text. */
 static const char *const named[] = {
     "u8 and f16", "i64 and u64", "bits of u32 and i8", "f32 alone", "u64 alone",

@@ -140,6 +140,8 @@ static int edges(const gp_rstage *st)
 static int edge(const gp_resolving *r, const gp_rstage *st, int k)
 {
     bool state = gp_is_carry(&st->s) && st->s.states;
+    if (!state && st->s.closes && st->s.cycle && !st->s.circles)       /* it is a ring like any other: see gp_carry_cycles */
+        return -1;
     return k < st->s.nin ? maker(r, st, k) : k < st->s.nin + st->s.nafter ? st->s.after[k - st->s.nin] : state ? st->s.last : -1;
 }
 
@@ -227,7 +229,7 @@ static bool agree(const gp_resolving *r, const gp_stage *a, const gp_stage *b)
  * frames. */
 static void find_segments(gp_resolving *r)
 {
-    bool *leaves = GP_NEW(r->arena, bool, r->nstages + 1);
+    bool *leaves = GP_NEW(r->arena, bool, 2 * r->nstages + 1);
     for (int v = 0; v < r->nstages; v++) {
         const gp_stage *s = &r->stage[v].s;
         if (s->closes && r->stage[v].next_carrier)
@@ -235,9 +237,6 @@ static void find_segments(gp_resolving *r)
         leaves[s->cycle] |= r->graph->launch == GP_LAUNCH_PERSISTENT
                          || (!gp_is_carry(s) && (!s->device || s->regroups));
     }
-    for (int v = r->ngiven; v < r->nstages; v++)
-        if (leaves[r->stage[v].s.cycle] && gp_is_carry(&r->stage[v].s) && gp_is_state(&r->buffer[r->stage[v].s.out[0]]))
-            gp_state_leaves(r, &r->stage[v]);
     for (int v = 0; v < r->nstages; v++) {
         gp_stage *s = &r->stage[v].s;
         s->circles = s->cycle && !leaves[s->cycle];
@@ -245,15 +244,22 @@ static void find_segments(gp_resolving *r)
     }
 }
 
-/* In order: all of a cycle have its number. They are the stages that each of them depends on, by whatever way. */
-void gp_carry_cycles(gp_resolving *r)
+/* Is it a state whose cycle is not in one segment? */
+static bool is_torn(const gp_rstage *st)
+{
+    return gp_is_carry(&st->s) && st->s.states && st->s.closes && !st->s.circles;
+}
+
+/* In order: all of a cycle have its number, which is above `from`. They are the stages that each of them depends on, by
+ * whatever way. torn: cycles of such states alone. */
+static bool number_cycles(gp_resolving *r, int from, bool torn)
 {
     int n = r->nstages, *up = GP_NEW(r->arena, int, n), *todo = GP_NEW(r->arena, int, n);
     bool *before = GP_NEW(r->arena, bool, n), *behind = GP_NEW(r->arena, bool, n), any = false;
     for (int v = 0; v < n; v++)
         up[v] = v;
     for (int c = r->ngiven; c < n; c++) {
-        if (!r->stage[c].s.closes || gp_root(up, c) != c)
+        if (!r->stage[c].s.closes || gp_root(up, c) != c || (torn && !is_torn(&r->stage[c])))
             continue;
         any = true;
         int m = mark_before(r, c, before, todo);
@@ -268,8 +274,23 @@ void gp_carry_cycles(gp_resolving *r)
     for (int v = 0; v < n && any; v++)
         members[gp_root(up, v)]++;
     for (int v = 0; v < n && any; v++)
-        r->stage[v].s.cycle = members[gp_root(up, v)] > 1 ? gp_root(up, v) + 1 : 0;
+        if (members[gp_root(up, v)] > 1)
+            r->stage[v].s.cycle = from + gp_root(up, v) + 1, r->stage[v].s.within = torn;
+    return any;
+}
+
+/* A buffer that is carried on a cycle by way of the host is a ring like any other. So a state of such a cycle, as the
+ * moments of an optimizer, whose gradient other ranks have a share of, may be in one segment all the same: what is
+ * between the stages that use it, without the buffers that are carried so, is a cycle of its own. */
+void gp_carry_cycles(gp_resolving *r)
+{
+    number_cycles(r, 0, false);
     find_segments(r);
+    if (number_cycles(r, r->nstages, true))
+        find_segments(r);
+    for (int v = r->ngiven; v < r->nstages; v++)
+        if (is_torn(&r->stage[v]) && r->stage[v].s.cycle)
+            gp_state_leaves(r, &r->stage[v]);
 }
 
 /* ---- types ------------------------------------------------------------------------- */

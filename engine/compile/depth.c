@@ -351,7 +351,7 @@ static int many(const gp_scheduling *w, const gp_segment *s)
         const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
         bool at_once = !st || (st->batched && !gp_stage_in_order(st) && !st->circles);
         *(at_once ? &once : &each) += kernels_of(p, t);
-        can = !st || !((st->cycle && !st->circles)         /* it waits for the host in each frame */
+        can = !st || !((st->cycle && (!st->circles || st->within))         /* it waits for the host in each frame */
                        || (st->calls_library && !at_once));          /* it has something for each slot */
         for (int k = 0; k < t->nout && can; k++) {
             if (t->out[k] < 0)     /* nobody reads it */

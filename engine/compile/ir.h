@@ -253,7 +253,8 @@ typedef struct gp_stage {
     bool closes;               /* it carries what is made from its own output, which closes a cycle: its input is no edge
                                   of the topological order */
     int cycle;                 /* the same number, from 1 up, for all stages of a cycle; 0: it is on none */
-    bool circles;              /* ... which is in one segment */
+    bool circles;              /* ... which is in one segment; */
+    bool within;               /* ... and within one that is not, so that each frame waits for the host */
     bool states;               /* it uses a state, */
     int *after; int nafter;    /* ... behind these stages, which use it before */
     int last;                  /* of one that closes a cycle: what it carries is ready behind this one */

@@ -522,7 +522,7 @@ static void build(gp_resolving *r)
     }
     for (int i = 0; i < r->nbuffers; i++)
         build_buffer(r, &r->buffer[i], &g->buffer[place[i]]);
-    int *cycle = GP_NEW(r->arena, int, r->nstages + 1), ncycles = 0;
+    int *cycle = GP_NEW(r->arena, int, 2 * r->nstages + 1), ncycles = 0;
     for (int i = 0; i < r->nstages; i++) {
         const gp_rstage *from = &r->stage[r->order[i]];
         gp_stage *st = from->s.prologue ? &g->prologue[from->sort] : &g->stage[from->sort];

@@ -10,6 +10,17 @@
 #include "compile/plan.h"
 #include "compile/resolve.h"
 
+/* Has it ${rank}, also by way of variables, as of a file that is included? What is wrong in it is told where it is read. */
+static bool differs_by_rank(const gp_resolving *r, const gp_node *path)
+{
+    gp_errs *ignored = GP_NEW(r->arena, gp_errs, 1);
+    gp_env next = *r->read.env;
+    const char *here, *there;
+    next.rank++;
+    return !gp_interpolate(r->arena, path, r->read.vars->map, r->read.env, &here, ignored)
+        || !gp_interpolate(r->arena, path, r->read.vars->map, &next, &there, ignored) || strcmp(here, there) != 0;
+}
+
 void gp_state_read(gp_resolving *r, int buffer)
 {
     static const char *const none[] = { "const", "carry", "depth", "memory" };
@@ -33,7 +44,7 @@ void gp_state_read(gp_resolving *r, int buffer)
     else if (every)
         b->broken |= !gp_read_int(&r->read, every, 1, (int64_t)gp_key_find(gp_buffer_keys, "save_every")->max, &b->b.save_every);
     r->read.key = "save";
-    if (file && r->graph->ranks > 1 && !strstr(file->text, "${rank}"))
+    if (file && r->graph->ranks > 1 && !differs_by_rank(r, file))
         AT(r, file->at, "'save' of the state '%s' is one file for all %d ranks: put ${rank} into its name", name, r->graph->ranks);
     if (file && (b->b.save = gp_read_path(&r->read, file))) {
         const char *base = strrchr(b->b.save, '/');

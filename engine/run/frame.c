@@ -134,7 +134,7 @@ static void shorten_carried(gp_segmentrt *s, const gp_graph *g, int part)
 bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
-    bool ok = true;
+    bool ok = true, undone = false;
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
         s->type[r->ring->buffer] = gp_type_of(r, f);
@@ -142,14 +142,16 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
             s->type[r->ring->buffer].dim[0] = gp_carried_rows(p, r->buffer, f);
         s->gaps[r->ring->buffer] = gp_meta_of(r, f)->gaps;
         s->hole[r->ring->buffer] = failed ? GP_HOLE_FAILED : gp_meta_of(r, f)->hole;
+        undone |= s->hole[r->ring->buffer] == GP_HOLE_UNDONE;
     }
+    s->undone += undone;
     for (int i = 0; i < s->nparts; i++) {
         const gp_stage *st = s->part[i].stage;
         gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
         uint64_t gaps[GP_MAXPORT] = { 0 }, made[GP_MAXPORT] = { 0 };
         if (!st)
             continue;
-        gp_hole hole = hole_of_inputs(s, st);
+        gp_hole hole = gp_worse_hole(hole_of_inputs(s, st), undone && st->states ? GP_HOLE_UNDONE : GP_NO_HOLE);
         shorten_carried(s, p->run->graph, i);
         bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
         for (int k = 0; k < st->nin; k++) {

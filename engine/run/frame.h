@@ -14,10 +14,11 @@ typedef struct gp_taskrt gp_taskrt;
 typedef struct gp_worker_view gp_worker_view;
 typedef struct gp_ringrt gp_ringrt;
 
-/* Absent: a row that a partial frame lacks, where rows became frames; no account counts it. Late, lost, full: dropped,
+/* Absent: a row that a partial frame lacks, where rows became frames; no account counts it. Undone: dropped, as not all
+ * ranks have it when the run stops: nothing of it is done to a state. Late, lost, full: dropped,
  * as it was older than its deadline, as its source did not get it, or as who was to take it had no room (leak.c). */
 typedef enum gp_hole {
-    GP_NO_HOLE, GP_HOLE_ABSENT, GP_HOLE_DROPPED, GP_HOLE_LATE, GP_HOLE_LOST, GP_HOLE_FULL, GP_HOLE_FAILED, GP_HOLES
+    GP_NO_HOLE, GP_HOLE_ABSENT, GP_HOLE_UNDONE, GP_HOLE_DROPPED, GP_HOLE_LATE, GP_HOLE_LOST, GP_HOLE_FULL, GP_HOLE_FAILED, GP_HOLES
 } gp_hole;
 
 /* Frames that are missing in what a sink joins, by why: not those that a stage left out on purpose. */
@@ -31,7 +32,7 @@ static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
 static inline gp_hole gp_hole_by(gp_status s)
 {
     return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED
-         : s == GP_ABSENT ? GP_HOLE_ABSENT : s == GP_LOST ? GP_HOLE_LOST : GP_NO_HOLE;
+         : s == GP_ABSENT ? GP_HOLE_ABSENT : s == GP_LOST ? GP_HOLE_LOST : s == GP_NO_ROUND ? GP_HOLE_UNDONE : GP_NO_HOLE;
 }
 
 /* The byte that `poison` fills slots with: it makes numbers with a fraction NaN, and

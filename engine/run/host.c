@@ -394,10 +394,10 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
                 "stop: %s", st->name, frame, st->nin ? "a frame that it leaves out gets GP_DROP, one that failed GP_FAILED"
                 : "where there are no more frames it is GP_END, and GP_FAILED where they broke off");
         fr->status = GP_FAILED;
-    } else if (ok && ((s == GP_END && st->nin) || s < GP_OK || s > GP_LOST || (s == GP_ABSENT && !st->to_rank)
-                      || (s == GP_LOST && st->nin))) {
+    } else if (ok && ((s == GP_END && st->nin) || s < GP_OK || s > GP_NO_ROUND || (s == GP_ABSENT && !st->to_rank)
+                      || (s == GP_LOST && st->nin) || (s == GP_NO_ROUND && !st->kind->collective))) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d%s, which it may not return", st->name,
-                frame, (int)s, s == GP_END ? " (GP_END)" : s == GP_ABSENT ? " (GP_ABSENT)" : s == GP_LOST ? " (GP_LOST)" : "");
+                frame, (int)s, s == GP_END ? " (GP_END)" : s == GP_ABSENT ? " (GP_ABSENT)" : s == GP_LOST ? " (GP_LOST)" : s == GP_NO_ROUND ? " (GP_NO_ROUND)" : "");
         fr->status = GP_FAILED;
     } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame && !t->goes_back) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "
@@ -430,7 +430,8 @@ static void note_missing(gp_actorrt *p, uint64_t f, gp_hole hole)
     const gp_stage *st = p->stage;
     gp_missing *m = &p->host->missing;
     bool joins = st->kind->joins && st->writes && !st->file_each && !st->any_length;
-    if (!joins || gp_is_idle_sink(p->run, st) || hole == GP_NO_HOLE || hole == GP_HOLE_ABSENT || hole == GP_HOLE_DROPPED)
+    if (!joins || gp_is_idle_sink(p->run, st) || hole == GP_NO_HOLE || hole == GP_HOLE_ABSENT || hole == GP_HOLE_DROPPED
+        || hole == GP_HOLE_UNDONE)
         return;
     uint64_t number = gp_actor_number(p, f), all = 0;
     pthread_mutex_lock(&p->host->lock);

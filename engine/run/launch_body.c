@@ -303,12 +303,12 @@ static bool put_first(gp_rec *r, const gp_actorrt *p, const gp_task *t, void *to
 }
 
 /* Frame f of what a stage carries is a hole: its slot gets what is carried in its place, the first frame, or what frame
- * f itself was given. All that carry one buffer agree on that. */
+ * f itself was given, as does a state that nothing was done to. All that carry one buffer agree on that. */
 static bool fill_carried(gp_rec *r, const gp_batch *o, const gp_taskrt *c, uint64_t f)
 {
     const gp_ringrt *v = &o->p->run->ring[c->task->in[0]], *u = &o->p->run->ring[c->task->out[0]];
     size_t bytes = gp_bytes(&v->buffer->type);
-    if (c->stage->on_hole != GP_ON_HOLE_SPLICE)
+    if (c->stage->on_hole != GP_ON_HOLE_SPLICE && o->p->seg->hole[c->stage->in[0]] != GP_HOLE_UNDONE)
         return put_first(r, o->p, c->task, gp_slot(v, f), bytes);
     return gp_slot(u, f) == gp_slot(v, f) || r->ops->copy(r, gp_slot(v, f), gp_slot(u, f), bytes);
 }

@@ -160,7 +160,7 @@ static void take_one(gp_actorrt *p, uint64_t f)
     const gp_type t = gp_type_of(in, f);
     atomic_fetch_add(&l->account->in, 1);
     if (m.hole)                        /* dropped here or there are two things: what was for another is as any other */
-        l->holes[m.hole == GP_HOLE_FULL ? GP_HOLE_DROPPED : m.hole]++;
+        l->holes[m.hole == GP_HOLE_FULL || m.hole == GP_HOLE_UNDONE ? GP_HOLE_DROPPED : m.hole]++;
     else if (made(p) == f && has_room(p))
         publish(p, f, &m, &t, gp_numbers_of(in, f), gp_slot(in, f));
     else

@@ -80,6 +80,7 @@ struct gp_segmentrt {
     gp_gathered gathered;
     gp_roomrt grown;
     gp_latencyrt *latency;     /* see latency.h; NULL: nothing is chosen */
+    _Atomic uint64_t undone;   /* frames in which nothing was done to states: all that came behind the first of them */
     bool saves;                /* a state of it is saved while the run goes on (state_save.c) */
     gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_inflight *inflight;     /* a ring of ninflight */

@@ -152,7 +152,7 @@ static bool save(gp_run *run, const gp_ringrt *r, uint64_t *frames, gp_errs *err
     pthread_mutex_lock(&run->pipeline->taps.lock);
     bool ok = gp_taps_fetch(run, r, 0, data, bytes, errs);
     pthread_mutex_unlock(&run->pipeline->taps.lock);
-    *frames = gp_actor_number(p, atomic_load(&p->seg->reaped));
+    *frames = gp_actor_number(p, atomic_load(&p->seg->reaped) - atomic_load(&p->seg->undone));
     ok = ok && gp_state_write(run, b, *frames, data, errs);
     if (!room)
         free(data);

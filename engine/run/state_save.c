@@ -133,7 +133,7 @@ static bool takes(struct gp_saver *v, gp_saving *s, uint64_t number)
 bool gp_states_launched(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
-    struct gp_saver *v = p->seg->saves ? p->run->saver : NULL;
+    struct gp_saver *v = p->seg->saves && !atomic_load(&p->seg->undone) ? p->run->saver : NULL;
     uint64_t frames = atomic_load(&p->next);
     for (int i = 0; v && i < v->n; i++) {
         gp_saving *s = &v->of[i];

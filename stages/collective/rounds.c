@@ -8,8 +8,8 @@ enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before it
 struct gp_rank_state { uint64_t round, bytes; int state, many; bool hole; gp_type alike; };
 typedef struct gp_rank_state said;
 
-/* All of that means this. LACKS: some have no frame in the lowest round, so that it is a hole. */
-typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; uint64_t round, bytes; int many, first, other, ended; } heard;
+/* All of that means this. LACKS: some have no frame in the lowest round, so that it is a hole; STOPS: and will have none. */
+typedef struct heard { enum { ALL_ENDED, GO, LACKS, STOPS, DIFFER } what; uint64_t round, bytes; int many, first, other, ended; } heard;
 
 gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some)
 {
@@ -56,9 +56,9 @@ static heard hear(const gp_rounds *r, const said *of)
         if (r->there[i] && of[i].round == h.round && of[i].alike.dtype)
             h.first = i;
     h.bytes = of[h.first].bytes;
-    h.what = stopped || !of[h.first].alike.dtype ? LACKS : GO;     /* some wait for a frame that nobody has */
+    h.what = stopped ? STOPS : !of[h.first].alike.dtype ? LACKS : GO;      /* some wait for a frame that nobody has */
     for (int i = 0; i < r->ranks; i++) {
-        if (r->there[i] && (of[i].round != h.round || of[i].hole))
+        if (!stopped && r->there[i] && (of[i].round != h.round || of[i].hole))
             h.what = LACKS;
         if (h.what == GO && r->there[i] && of[i].alike.dtype
             && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
@@ -95,8 +95,8 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
         heard h = hear(r, of);
         if (h.round != f->index)       /* of one that is a hole here */
             continue;
-        if (h.what == LACKS)
-            return GP_DROP;
+        if (h.what == LACKS || h.what == STOPS)
+            return h.what == LACKS ? GP_DROP : GP_NO_ROUND;
         if (h.what == DIFFER)
             return differ(c, of, &h);
         if (h.ended >= 0 && !r->some) {

@@ -16,18 +16,16 @@ typedef struct registers {
     gp_ew_shift *shift; int nshifts;   /* of the steps: those of one behind each other */
 } registers;
 
-static bool is_once(const gp_ew_ins *x)
-{
-    return x->op == GP_EW_NUMBER || x->op == GP_EW_SIZE || x->op == GP_EW_FRAME;
-}
-
+/* What is made once, and used for each piece, is kept to the end. */
 static void find_last(const gp_ew_program *p, registers *r)
 {
     for (int i = 0; i < p->n; i++) {
         const int operand[] = { p->ins[i].a, p->ins[i].b, p->ins[i].c };
-        r->last[i] = is_once(&p->ins[i]) ? p->n : i;
-        for (int k = 0; p->ins[i].needed && k < gp_ew_operands(p->ins[i].op); k++)
-            r->last[operand[k]] = r->last[operand[k]] == p->n ? p->n : i;
+        r->last[i] = i;
+        for (int k = 0; p->ins[i].needed && k < gp_ew_operands(p->ins[i].op); k++) {
+            bool kept = r->last[operand[k]] == p->n || (p->ins[operand[k]].once && !p->ins[i].once);
+            r->last[operand[k]] = kept ? p->n : i;
+        }
     }
 }
 
@@ -59,6 +57,8 @@ static void put(gp_ew_program *p, registers *r, int i)
     *to = (gp_ew_step){ .op = (uint8_t)x->op, .type = (uint8_t)x->type, .from = (uint8_t)x->from, .value = x->value,
                         .a = (uint16_t)(n ? r->of[x->a] : x->a) };
     to->b = (uint16_t)(n > 1 ? r->of[x->b] : 0), to->c = (uint16_t)(n > 2 ? r->of[x->c] : 0);
+    if (x->once && n)
+        to->value.u64 = gp_dtype_size(gp_ew_dtype[gp_ew_makes(x)]);
     if (x->op == GP_EW_NEAR)
         put_shifts(p, r, x, to);
     if (x->op == GP_EW_THROUGH)
@@ -82,7 +82,7 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
     size_t width = 4;
     for (int once = 1; once >= 0; once--) {
         for (int i = 0; i < p->n; i++)
-            if (p->ins[i].needed && is_once(&p->ins[i]) == once)
+            if (p->ins[i].needed && p->ins[i].once == once)
                 put(p, r, i);
         p->code->once = once ? p->code->n : p->code->once;
     }

@@ -112,6 +112,9 @@ const char *gp_ew_made(const gp_ew_program *p, int i)
 static void put_one(FILE *o, const gp_ew_program *p)
 {
     int n = 0, vars = 0;
+    for (int i = 0; i < p->n; i++)     /* by each thread, and not for each element */
+        if (p->ins[i].needed && p->ins[i].once)
+            gp_ew_put_ins(o, p, i, &vars);
     fputs("    auto one = [=](", o);
     for (int i = 0; i < p->space.nin; i++)
         if (gp_ew_is_used(p, i))
@@ -126,7 +129,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
         fprintf(o, "%s%s &y%d", comma(&n), gp_ew_made(p, i), i);
     fputs(") {\n", o);
     for (int i = 0; i < p->n; i++)
-        if (p->ins[i].needed)
+        if (p->ins[i].needed && !p->ins[i].once)
             gp_ew_put_ins(o, p, i, &vars);
     fputs("    };\n", o);
 }

@@ -5,9 +5,21 @@
 
 /* ---- operations ------------------------------------------------------------ */
 
+/* A number, a size, what is known of the frame, or what is made of these alone. */
+static bool is_once(const gp_ew_program *p, const gp_ew_ins *x)
+{
+    const int operand[] = { x->a, x->b, x->c };
+    int n = x->op == GP_EW_STORE || x->op == GP_EW_FOLD ? 0 : gp_ew_operands(x->op);
+    bool once = n > 0 || x->op == GP_EW_NUMBER || x->op == GP_EW_SIZE || x->op == GP_EW_FRAME;
+    for (int k = 0; k < n; k++)
+        once &= p->ins[operand[k]].once;
+    return once;
+}
+
 int gp_ew_emit(gp_ew_checker *c, gp_ew_ins ins)
 {
     gp_ew_program *p = c->p;
+    ins.once = is_once(p, &ins);
     if (p->n == p->cap) {
         int cap = p->cap ? 2 * p->cap : 32;
         gp_ew_ins *more = gp_shape_alloc(c->s, sizeof *more * (size_t)cap);

@@ -22,6 +22,7 @@ typedef struct gp_ew_ins {
     const char *var;           /* ... NULL where it depends on no var; else code does not depend on it */
     const int *shift;          /* of a GP_EW_NEAR, for each axis of the frame: which of the program's; -1: none */
     bool needed;               /* by an output */
+    bool once;                 /* it is the same for all elements of a frame */
     int phase;                 /* of a GP_EW_STORE, in a loop's body: the part that it is of */
 } gp_ew_ins;
 

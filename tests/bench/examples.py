@@ -104,12 +104,12 @@ def arrivals_sets(e, folder, n):
 
 
 def lessons(e, folder):
-    for name in ("digits/digits", "digits/labels", "train/w1", "train/w2", "train/w3"):
+    for name in ("digits/digits", "digits/labels", *("train/%s%d" % (a, k) for a in "wb" for k in (1, 2, 3))):
         shutil.copy("%s/%s.npy" % (EXAMPLES, name), folder)
 
 
 def lessons_sets(e, folder, n):
-    return of(peers.TRAIN, "size", "rate") + ["stages.%s.frames=%d" % (name, peers.TRAIN["together"])
+    return of(peers.TRAIN, "size") + ["vars.learn=descent", "stages.learn.stages.step.vars.rate=%s" % peers.TRAIN["rate"]] + ["stages.%s.frames=%d" % (name, peers.TRAIN["together"])
                                               for name in ("leasts", "mosts", "losses")] + [
         "vars.steps=%d" % n, "vars.data=" + folder, "vars.weights=" + folder,
         "stages.picture.path=%s/out/curve-%%03d.png" % folder]

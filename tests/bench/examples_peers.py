@@ -610,7 +610,7 @@ def train(folder, how):
     size, together = TRAIN["size"], TRAIN["together"]
     x = pixels_of(torch.from_numpy(np.load(folder + "/digits.npy")).to(DEVICE))          # all batches are on the device
     answers = torch.from_numpy(np.load(folder + "/labels.npy")).to(DEVICE)
-    first = [np.load("%s/%s.npy" % (folder, w)) for w in ("w1", "w2", "w3")]
+    first = [np.pad(np.load("%s/%s.npy" % (folder, w)), ((0, 0), (0, 1))) for w in ("w1", "w2", "w3")]
     weights = [torch.zeros(w.shape, device=DEVICE) for w in first]
     step, write = learning(weights, TRAIN["rate"], how), png_writer(folder, "curve-*.png")
 

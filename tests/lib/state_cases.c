@@ -211,12 +211,17 @@ TEST_THIN(begins_with, 3, 1)
 
 /* ---- beside others -------------------------------------------------------- */
 
-/* A stage between what is carried and what a state is; one that writes what another only wrote, and shares no buffer with
+/* A stage between what is carried and what a state is; a state within a cycle that leads through the host; one that writes what another only wrote, and shares no buffer with
  * it. Each adds frame k of x, 16 numbers, to what `next` says: of x so far without frame k, and of frame k - 1 alone. */
 static const struct { const char *stages; int all, last, own, add; } beside[] = {
     { "buffers: {x: &x {dtype: i32, shape: [16]}, s: {state: true, <<: *x}, v: *x, u: {carry: v}}\nstages:\n"
       "  - {use: read, path: x.raw, out: x}\n  - {use: expr, in: {u: u, x: x}, out: b, expr: u + x}\n"
       "  - {use: expr, in: {s: s, x: x}, out: v, expr: x + 0 * s}\n  - {use: expr, in: {s: s, x: x}, out: s, expr: s + x}\n"
+      "  - {use: expr, in: {b: b, s: s}, out: y, expr: b + s}\n", 1, 1, 2, 0 },
+    { "buffers: {x: &x {dtype: i32, shape: [16]}, s: {state: true, <<: *x}, v: *x, h: *x, u: {carry: v}}\nstages:\n"
+      "  - {use: read, path: x.raw, out: x}\n  - {use: expr, in: {u: u, x: x}, out: b, expr: u + x}\n"
+      "  - {use: lua, script: host.lua, in: b, out: h}\n"
+      "  - {use: expr, in: {h: h, s: s, u: u, x: x}, out: {s: s, v: v}, expr: \"s = s + x; v = h - u\"}\n"
       "  - {use: expr, in: {b: b, s: s}, out: y, expr: b + s}\n", 1, 1, 2, 0 },
     { "buffers: {x: &x {dtype: i32, shape: [16]}, s: {state: true, <<: *x}, h: *x}\nstages:\n"
       "  - {use: read, path: x.raw, out: x}\n  - {use: expr, in: x, out: h, expr: in * 2}\n"
@@ -224,7 +229,9 @@ static const struct { const char *stages; int all, last, own, add; } beside[] = 
       "  - {use: expr, in: s, out: y, expr: in}\n", 0, 0, 1, 2 },
 };
 
-TEST_THIN(beside_others, 2 * KNOBS, 1)
+enum { BESIDE = sizeof beside / sizeof *beside };
+
+TEST_THIN(beside_others, BESIDE * KNOBS, 1)
 {
     const char *dir = pipe_dir();
     int32_t x[20 * 16], all[16] = { 0 };
@@ -232,14 +239,15 @@ TEST_THIN(beside_others, 2 * KNOBS, 1)
     for (int i = 0; i < 20 * 16; i++)
         x[i] = i * 37 % 101;
     pipe_file(dir, "x.raw", x, sizeof x);
-    char *yaml = format("%s  - {use: write, in: y, path: out.raw, durable: none}\n", beside[_i % 2].stages);
-    pipe_result r = cases_run(dir, yaml, _i / 2);
+    pipe_text(dir, "host.lua", "function process(f, x, y)\n  y:copy(x)\nend\n");
+    char *yaml = format("%s  - {use: write, in: y, path: out.raw, durable: none}\n", beside[_i % BESIDE].stages);
+    pipe_result r = cases_run(dir, yaml, _i / BESIDE);
     pipe_no_errors(&r, yaml);
     OWNED int32_t *out = (int32_t *)pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, sizeof x);
     for (int i = 0; i < 20 * 16; i++) {
-        int want = beside[_i % 2].all * all[i % 16] + (i < 16 ? 0 : beside[_i % 2].last * x[i - 16])
-                 + beside[_i % 2].own * x[i] + beside[_i % 2].add;
+        int want = beside[_i % BESIDE].all * all[i % 16] + (i < 16 ? 0 : beside[_i % BESIDE].last * x[i - 16])
+                 + beside[_i % BESIDE].own * x[i] + beside[_i % BESIDE].add;
         ck_assert_msg(out[i] == want, "element %d is %d, not %d, of\n%s", i, out[i], want, yaml);
         all[i % 16] += x[i];
     }

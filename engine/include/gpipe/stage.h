@@ -509,6 +509,8 @@ typedef enum gp_status {
     GP_ABSENT,      /* of a stage that says to_rank: another rank has this frame. It becomes a hole that no account
                        counts */
     GP_LOST,        /* of a source: the frame never came, or there was no room for it. As GP_DROP, but it counts as lost */
+    GP_NO_ROUND,    /* of a collective stage: not all ranks have this frame, as the run stops. As GP_DROP, but states stay as
+                       they were before it */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
