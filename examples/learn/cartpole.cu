@@ -1,13 +1,13 @@
-// Carts with a pole on each, a thread a cart: one step, which is then remembered; and steps of the memory, drawn at random.
+// Carts with a pole on each, a thread a cart: one step, which is then remembered; and steps of the memory, at random.
 //
-// The equations are those of Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult learning
-// control problems" (1983), with the numbers of Gymnasium's CartPole-v1: an episode ends where the cart is 2.4 m from the
-// middle, or the pole 12 degrees from upright, and is cut off after 500 steps.
+// The equations are those of Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult
+// learning control problems" (1983), with the numbers of Gymnasium's CartPole-v1: an episode ends where the cart is
+// 2.4 m from the middle, or the pole 12 degrees from upright, and is cut off after 500 steps.
 enum { CART = 5, STEP = 12, MOST = 500 };
 
-// Random numbers come from no generator with a state, but from what they are for: the seed, the frame, which cart it is,
-// and the how many-th number of that. So they are the same whatever runs at the same time. The function is "pcg" of
-// Jarzynski and Olano, "Hash functions for GPU rendering" (2020).
+// Random numbers come from no generator with a state, but from what they are for: the seed, the frame, which cart it
+// is, and the how many-th number of that. So they are the same whatever runs at the same time. The function is "pcg"
+// of Jarzynski and Olano, "Hash functions for GPU rendering" (2020).
 __device__ static unsigned mixed(unsigned x)
 {
     x = x * 747796405u + 2891336453u;
