@@ -131,7 +131,7 @@ def learn(folder):
 
 
 def learned(folder):
-    """A run of its own length: poles stand long at its end."""
+    """In a longer run poles stand long at its end."""
     lengths = [length for length, _ in lines(folder)]
     if not max(lengths[:10]) < 50 or not min(lengths[-10:]) > 150:
         sys.exit(f"it does not learn: {lengths}")
