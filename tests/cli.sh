@@ -507,6 +507,16 @@ for depth in 1 6; do
     expect 'replay' 0 'read: 120 frames in, 120 out' "$GPIPE" run examples/replay/replay.yaml --set vars.out="$tmp/replay" --set depth=$depth
     like replay "$tmp/replay"
 done
+small=(frames=60 carts=16 updates=2 size=32 keep=640 renew=25 explore=40 least=0.05 report=10)
+for settings in depth=1 'depth=6 --set streams=3 --set batch=4'; do
+    expect 'learn' 0 '60 frames in, 60 out' "$GPIPE" run examples/learn/learn.yaml --set vars.out="$tmp/learn" \
+        ${small[@]/#/--set vars.} --set $settings
+    like learn "$tmp/learn"
+    cp "$tmp/learn/learn.csv" "$tmp/learn-${settings%% *}.csv"
+done
+cmp -s "$tmp/learn-depth=1.csv" "$tmp/learn-depth=6.csv" && ok || bad 'learn: what it learns depends on depth, streams, batch'
+expect 'learn: a longer run' 0 '1000 frames in' "$GPIPE" run examples/learn/learn.yaml --set vars.out="$tmp/learn" --set vars.frames=1000
+like learned "$tmp/learn"
 for f in train after; do
     expect "train: $f" 0 'read: 300 frames in, 300 out' "$GPIPE" run examples/train/$f.yaml --set vars.out="$tmp/$f"
     like train "$tmp/$f"

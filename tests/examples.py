@@ -120,6 +120,23 @@ def replay(folder):
         sys.exit("the losses do not fall")
 
 
+def lines(folder):
+    with open(os.path.join(folder, "learn.csv")) as f:
+        return [[float(x) for x in line.split(",")] for line in list(f)[1:]]
+
+
+def learn(folder):
+    """Lengths of episodes and losses of a short run are those of NumPy."""
+    within("lengths and losses", [x for line in lines(folder) for x in line], load(REF, "learn.npy")[0], 1e-4)
+
+
+def learned(folder):
+    """In a longer run poles stand long at its end."""
+    lengths = [length for length, _ in lines(folder)]
+    if not max(lengths[:10]) < 50 or not min(lengths[-10:]) > 150:
+        sys.exit(f"it does not learn: {lengths}")
+
+
 def train(folder, by="train.npy", bound=1e-4):
     """The losses that each rank wrote are those of NumPy in one process, and fall."""
     files = [name for name in os.listdir(folder) if name.startswith("loss-")]
@@ -142,7 +159,7 @@ def decode(folder):
         same("the text", f.read(), wanted.read())
 
 
-CHECKS = {f.__name__: f for f in (heartbeat, heat, spectrogram, camera, diffusion, replay, train, descent, decode)}
+CHECKS = {f.__name__: f for f in (heartbeat, heat, spectrogram, camera, diffusion, replay, learn, learned, train, descent, decode)}
 
 if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
     sys.exit(__doc__)

@@ -34,7 +34,9 @@ outputs: [sum, product]
 stages:
   - {use: expr, in: [left, right], out: s, expr: left + right}
   - {include: scaled.yaml, out: sum}
-  - {use: expr, in: [left, right], out: product, expr: left * right}
+  - {use: expr, in: left, out: twice, expr: twice = left * 2}
+  - {use: expr, in: twice, out: more, expr: more = twice + 1}
+  - {use: expr, in: [more, right], out: product, expr: more * right}
 """)
 put("parts/one.yaml", "vars: {n: {type: integer, default: 2}}\nbuffers: {x: {dtype: f32, shape: [4]}}\n"
     "stages: [{use: generate, frames: n, out: x}, {use: write, path: x.npy}]\n")
@@ -69,7 +71,8 @@ for i, g in enumerate((5, 1.5)):
     long += f"  - {{use: expr, in: {{scale: c{i}a, w: w2}}, expr: scale + w * {g}, out: c{i}}}\n"
 long += "  - {use: expr, in: {left: r, right: a}, expr: left + right, out: s}\n  - {use: scale, a: 3, out: t}\n"
 long += "  - {use: expr, in: {scale: t, w: w2}, expr: scale + w * 3, out: out}\n"
-long += "  - {use: expr, in: {left: r, right: a}, expr: left * right, out: product}\n"
+long += "  - {use: expr, in: r, expr: r * 2, out: twice}\n  - {use: expr, in: twice, expr: twice + 1, out: more}\n"
+long += "  - {use: expr, in: {more: more, right: a}, expr: more * right, out: product}\n"
 for i in range(2):
     for side in "lr":
         long += f"  - {{use: scale, in: k{i}, a: {i + 1}, out: b{i}{side}a}}\n  - {{use: scale, a: -1, out: b{i}{side}}}\n"

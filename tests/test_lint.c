@@ -157,6 +157,10 @@ static const struct {
     { "one result of many elements",
       "buffers: {g: {dtype: f32, shape: [1024, 1024]}, y: {dtype: f32, shape: [1]}}\nstages:\n"
       "  - {use: generate, out: g}\n" KERNEL("[in, out]", ", grid: 1, out: y") END, SILENT },
+    { "a large state, of which it may change a few elements",
+      "buffers: {g: {dtype: f32, shape: [64]}, s: {state: true, dtype: f32, shape: [1024, 1024]}}\nstages:\n"
+      "  - {use: generate, out: g}\n" KERNEL("[in, out]", ", grid: 1, out: s")
+      "  - {use: reduce, in: s, op: sum}\n" END, SILENT },
     { "no grid", LARGE KERNEL("[in, out]", ", threads: out.size") END, SILENT },
     { "on the CPU", "device: cpu\n" LARGE KERNEL("[in, out]", ", grid: 1") END, SILENT },
 

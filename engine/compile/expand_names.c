@@ -230,9 +230,10 @@ static gp_node *output(gp_x *x, gp_x_scope *to, const gp_node *said, bool check,
         return n;
     const char *whole = gp_x_lookup(x, to, local);
     if (gp_node_get(gp_node_get(x->buffers, whole), "state")) {        /* it is changed, not made */
-        n->text = whole, n->len = strlen(whole);
+        n->text = whole, n->len = strlen(whole), n->local = local;
         return n;
     }
+    n->local = local;
     n->text = gp_x_name_in_whole(x, to, local), n->len = strlen(n->text);
     gp_x_add_buffer(x, to, local, NULL, n->text);
     gp_table_put(&x->made, n->text, 0);
@@ -365,7 +366,7 @@ static int find_named(gp_x *x, const gp_x_scope *s, const gp_node *map, const gp
     if (text && strchr(text, '*') && n == first)
         SAY(x, said->at, "no buffer has a name like '%s'", text);
     else if (text && n == first)
-        v[n++] = (found){ text, gp_x_new_node(x, GP_SCALAR, gp_x_lookup(x, s, text), said->at) };
+        v[n] = (found){ text, gp_x_new_node(x, GP_SCALAR, gp_x_lookup(x, s, text), said->at) }, v[n++].node->local = text;
     else if (!text && n < GP_MAXPORT + 1)
         v[n++] = (found){ said->text, (gp_node *)said };
     return n;

@@ -200,7 +200,8 @@ static void lint_grid(linting *l)
         const gp_device_info *d = device_of(l, l->p->segment[t->segment].place.index);
         int64_t blocks = st->known.blocks, depth = l->p->segment[t->segment].depth, elements = 0;
         for (int p = 0; p < st->nout; p++) {
-            int64_t n = st->out[p] < 0 ? 0 : gp_count(&l->g->buffer[st->out[p]].type);
+            const gp_buffer *b = st->out[p] < 0 ? NULL : &l->g->buffer[st->out[p]];
+            int64_t n = !b || b->state ? 0 : gp_count(&b->type);       /* of a state it may change a few elements */
             elements = n > elements ? n : elements;
         }
         if (blocks > d->sms || 2 * blocks * depth > d->sms

@@ -166,6 +166,17 @@ void gp_state_claim(gp_resolving *r, const gp_rstage *carry)
 
 /* ---- once stages and types are known --------------------------------------------------- */
 
+/* The first state that a stage reads or changes; NULL: none. */
+static const char *used_by(const gp_resolving *r, const gp_stage *s)
+{
+    for (int p = 0; p < s->nin + s->nout; p++) {
+        int b = p < s->nin ? s->in[p] : s->out[p - s->nin];
+        if (b >= 0 && r->buffer[b].b.state)
+            return r->buffer[b].b.state;
+    }
+    return NULL;
+}
+
 void gp_state_leaves(gp_resolving *r, gp_rstage *carry)
 {
     bool told = carry->broken;
@@ -179,11 +190,12 @@ void gp_state_leaves(gp_resolving *r, gp_rstage *carry)
         if (!on || st->broken)
             continue;
         st->broken = true;
-        bool reads = st->s.states && port_of(r, st->s.out, st->s.nout, carry->s.name) < 0;
+        const char *own = used_by(r, &st->s), *name = own ? own : carry->s.name;
+        bool reads = own && port_of(r, st->s.out, st->s.nout, own) < 0;
         AT(r, st->s.at, "stage '%s' %s, and %s the state '%s'; all that a frame does with a state is one launch on a device%s",
            st->s.name, st->s.device ? "changes how many frames there are" : "runs on the host",
-           st->s.states ? "uses" : "stands between stages that use", carry->s.name, !reads ? ""
-           : gp_format(r->arena, ": give it a copy, {use: expr, in: %s, expr: in}", carry->s.name));
+           own ? "uses" : "stands between stages that use", name, !reads ? ""
+           : gp_format(r->arena, ": give it a copy, {use: expr, in: %s, expr: in}", name));
     }
     if (!told)
         AT(r, carry->s.at, "stages that use the state '%s' also use a buffer that is carried in two ways: let these be alike",

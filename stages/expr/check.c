@@ -6,13 +6,14 @@
 
 /* ---- names ----------------------------------------------------------------- */
 
-/* The buffer of the only input or output, which is then called by its name too; NULL: it has none of its own. */
+/* The buffer of the only input or output, which is then called by its name too, as its file or branch has that; NULL: it has
+ * none of its own. */
 static const char *only_buffer(gp_shape *s, const char *side)
 {
     const gp_node *n = gp_shape_node(s, side);
     if (n && n->kind == GP_LIST && n->n == 1)
         n = n->item[0];
-    return n && n->kind == GP_SCALAR ? n->text : NULL;
+    return n && n->kind == GP_SCALAR ? n->local ? n->local : n->text : NULL;
 }
 
 static int find_port(const char *const *name, int n, const char *want, const char *only)

@@ -33,6 +33,7 @@ struct gp_node {
     int line, col;         /* of a block scalar whose lines stand in the file as in the text: the
                               line that its text begins in, and the column of each of its lines; else 0 */
     const struct gp_inside *inside;    /* of an included file, or a copy that is repeated: what its names mean; or NULL */
+    const char *local;     /* of the name of a buffer: as it stands in such a file or copy; else NULL */
 };
 
 /* The value of `key` in a map; NULL when absent or `map` is not a map. */
