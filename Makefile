@@ -170,7 +170,7 @@ $B/gpipe.pc: FORCE
 
 $B/video: FORCE
 	$(call note_change,$(VIDEO) $(if $(VIDEO),$(shell pkg-config --modversion $(PKGS_VIDEO))))
-VIDEO_O := $(patsubst %,$B/stages/format/video_%.o,file input picture)
+VIDEO_O := $(patsubst %,$B/stages/format/video_%.o,file input output picture)
 $(VIDEO_O): private ALL_C += $(VIDEO)
 $(VIDEO_O): $B/video
 
