@@ -10,7 +10,7 @@
  * their address is never taken: the compiler then keeps them in registers.
  *
  * The invariant: everything here gives the bits that a GPU gives, wherever CUDA
- * promises IEEE rounding. What a CPU cannot do (warps) does not compile. */
+ * promises IEEE rounding. What depends on how a GPU runs its threads (__activemask) does not compile. */
 #ifndef GP_CPU_H
 #define GP_CPU_H
 
@@ -93,10 +93,9 @@ static thread_local bool gp_waited;        /* since the trampoline last looked *
 static thread_local int gp_votes;
 static constexpr int warpSize = 32;
 
-static inline void __syncthreads()
+/* The calling thread is about to wait: which one is the next to begin. */
+static inline void gp_will_wait(uint3 me)
 {
-    struct gp_cpu_block *b = gp_block;
-    uint3 me = threadIdx;
     gp_cpu_dim next = { me.x + 1, me.y, me.z };
     if (next.x == blockDim.x) {
         next.x = 0;
@@ -104,7 +103,14 @@ static inline void __syncthreads()
             next.y = 0, next.z++;
     }
     if (!gp_waited)
-        b->next = next;
+        gp_block->next = next;
+}
+
+static inline void __syncthreads()
+{
+    struct gp_cpu_block *b = gp_block;
+    uint3 me = threadIdx;
+    gp_will_wait(me);
     b->wait(b);
     threadIdx = me;
     gp_waited = true;
@@ -123,6 +129,120 @@ static inline int __syncthreads_count(int p)
 
 static inline int __syncthreads_or(int p) { return __syncthreads_count(p) > 0; }
 static inline int __syncthreads_and(int p) { return __syncthreads_count(!p) == 0; }
+
+/* ---- warps: 32 threads in the order of their ranks -------------------- */
+
+static inline unsigned gp_rank() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+
+/* What lane `from` of the warp gives, or what `vote` makes of what all give, once all of `mask` are there. */
+static inline gp_cpu_bits gp_exchange(unsigned mask, gp_cpu_bits given, unsigned from, gp_cpu_vote vote)
+{
+    struct gp_cpu_block *b = gp_block;
+    uint3 me = threadIdx;
+    gp_will_wait(me);
+    gp_cpu_bits got = b->exchange(b, gp_rank(), mask, given, from, vote);
+    threadIdx = me;
+    gp_waited = true;
+    return got;
+}
+
+template <class T> static inline gp_cpu_bits gp_give(T v)
+{
+    static_assert(sizeof v <= sizeof(gp_cpu_bits), "warp functions take values of at most 8 bytes");
+    gp_cpu_bits b = 0;
+    memcpy(&b, &v, sizeof v);
+    return b;
+}
+
+template <class T> static inline T gp_shuffle(unsigned mask, T v, unsigned from)
+{
+    gp_cpu_bits b = gp_exchange(mask, gp_give(v), from, nullptr);
+    memcpy(&v, &b, sizeof v);
+    return v;
+}
+
+/* Warps are split into parts of `width` lanes, a power of two. Who asks for a lane that its part has not keeps its own. */
+template <class T> static inline T __shfl_sync(unsigned mask, T v, int lane, int width = 32)
+{
+    return gp_shuffle(mask, v, (gp_rank() & 31 & ~(width - 1u)) | ((unsigned)lane & (width - 1u)));
+}
+template <class T> static inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32)
+{
+    unsigned me = gp_rank() & 31, in_part = me & (width - 1u);
+    return gp_shuffle(mask, v, by <= in_part ? me - by : me);
+}
+template <class T> static inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32)
+{
+    unsigned me = gp_rank() & 31, in_part = me & (width - 1u);
+    return gp_shuffle(mask, v, by < width - in_part ? me + by : me);
+}
+template <class T> static inline T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32)
+{
+    unsigned me = gp_rank() & 31, from = me ^ (unsigned)lanes;
+    return gp_shuffle(mask, v, from <= (me | (width - 1u)) ? from : me);
+}
+
+/* The same for each lane; `each` is of those lanes that have come. */
+#define GP_VOTE(name, T, A, first, each)                                              \
+    static inline gp_cpu_bits gp_vote_##name(const gp_cpu_bits *given, unsigned lanes, unsigned) \
+    {                                                                                 \
+        A a = first;                                                                  \
+        for (unsigned l = 0; l < 32; l++) {                                           \
+            T v = (T)given[l];                                                        \
+            if (lanes >> l & 1)                                                       \
+                a = each;                                                             \
+        }                                                                             \
+        return (gp_cpu_bits)a;                                                        \
+    }
+GP_VOTE(ballot, bool, unsigned, 0, a | (unsigned)v << l)
+GP_VOTE(all, bool, bool, true, a && v)
+GP_VOTE(add, unsigned, unsigned, 0, a + v)
+GP_VOTE(min, unsigned, unsigned, ~0u, v < a ? v : a)
+GP_VOTE(max, unsigned, unsigned, 0, v > a ? v : a)
+GP_VOTE(least, int, int, INT_MAX, v < a ? v : a)
+GP_VOTE(most, int, int, INT_MIN, v > a ? v : a)
+GP_VOTE(and, unsigned, unsigned, ~0u, a & v)
+GP_VOTE(or, unsigned, unsigned, 0, a | v)
+GP_VOTE(xor, unsigned, unsigned, 0, a ^ v)
+#undef GP_VOTE
+
+/* Lanes that gave the same as this one. */
+static inline gp_cpu_bits gp_vote_same(const gp_cpu_bits *given, unsigned lanes, unsigned lane)
+{
+    unsigned same = 0;
+    for (unsigned l = 0; l < 32; l++)
+        same |= (lanes >> l & 1 && given[l] == given[lane] ? 1u : 0u) << l;
+    return same;
+}
+
+static inline gp_cpu_bits gp_vote_all_same(const gp_cpu_bits *given, unsigned lanes, unsigned lane)
+{
+    return gp_vote_same(given, lanes, lane) == lanes ? lanes : 0;
+}
+
+#define GP_BY_VOTE(R, name, T, vote)                                                  \
+    static inline R name(unsigned mask, T v) { return (R)gp_exchange(mask, (gp_cpu_bits)v, 0, gp_vote_##vote); }
+GP_BY_VOTE(unsigned, gp_ballot, bool, ballot) GP_BY_VOTE(int, gp_all, bool, all)
+GP_BY_VOTE(unsigned, __reduce_add_sync, unsigned, add) GP_BY_VOTE(int, __reduce_add_sync, int, add)
+GP_BY_VOTE(unsigned, __reduce_min_sync, unsigned, min) GP_BY_VOTE(int, __reduce_min_sync, int, least)
+GP_BY_VOTE(unsigned, __reduce_max_sync, unsigned, max) GP_BY_VOTE(int, __reduce_max_sync, int, most)
+GP_BY_VOTE(unsigned, __reduce_and_sync, unsigned, and) GP_BY_VOTE(unsigned, __reduce_or_sync, unsigned, or)
+GP_BY_VOTE(unsigned, __reduce_xor_sync, unsigned, xor)
+#undef GP_BY_VOTE
+static inline unsigned __ballot_sync(unsigned mask, int p) { return gp_ballot(mask, p != 0); }
+static inline int __any_sync(unsigned mask, int p) { return gp_ballot(mask, p != 0) != 0; }
+static inline int __all_sync(unsigned mask, int p) { return gp_all(mask, p != 0); }
+static inline void __syncwarp(unsigned mask = ~0u) { gp_ballot(mask, false); }
+template <class T> static inline unsigned __match_any_sync(unsigned mask, T v)
+{
+    return (unsigned)gp_exchange(mask, gp_give(v), 0, gp_vote_same);
+}
+template <class T> static inline unsigned __match_all_sync(unsigned mask, T v, int *all)
+{
+    unsigned lanes = (unsigned)gp_exchange(mask, gp_give(v), 0, gp_vote_all_same);
+    *all = lanes != 0;
+    return lanes;
+}
 
 static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
@@ -196,14 +316,8 @@ static inline void *gp_block_shared() { return gp_block->shared; }
 
 /* Deleted, so that the error is at the line that calls it (see engine/cpu/cc.c). */
 #define GP_NEEDS_GPU(name) template <class... A> int name(A...) = delete;
-GP_NEEDS_GPU(__shfl_sync) GP_NEEDS_GPU(__shfl_up_sync) GP_NEEDS_GPU(__shfl_down_sync)
-GP_NEEDS_GPU(__shfl_xor_sync) GP_NEEDS_GPU(__shfl) GP_NEEDS_GPU(__shfl_up)
-GP_NEEDS_GPU(__shfl_down) GP_NEEDS_GPU(__shfl_xor) GP_NEEDS_GPU(__ballot_sync)
-GP_NEEDS_GPU(__ballot) GP_NEEDS_GPU(__any_sync) GP_NEEDS_GPU(__all_sync)
-GP_NEEDS_GPU(__any) GP_NEEDS_GPU(__all) GP_NEEDS_GPU(__uni_sync) GP_NEEDS_GPU(__activemask)
-GP_NEEDS_GPU(__match_any_sync) GP_NEEDS_GPU(__match_all_sync) GP_NEEDS_GPU(__syncwarp)
-GP_NEEDS_GPU(__reduce_add_sync) GP_NEEDS_GPU(__reduce_min_sync) GP_NEEDS_GPU(__reduce_max_sync)
-GP_NEEDS_GPU(__reduce_and_sync) GP_NEEDS_GPU(__reduce_or_sync) GP_NEEDS_GPU(__reduce_xor_sync)
+GP_NEEDS_GPU(__shfl) GP_NEEDS_GPU(__shfl_up) GP_NEEDS_GPU(__shfl_down) GP_NEEDS_GPU(__shfl_xor)
+GP_NEEDS_GPU(__ballot) GP_NEEDS_GPU(__any) GP_NEEDS_GPU(__all) GP_NEEDS_GPU(__activemask)
 #undef GP_NEEDS_GPU
 
 /* ---- atomics ---------------------------------------------------------- */

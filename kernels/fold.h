@@ -14,18 +14,6 @@
 #define GP_ROLLED
 #endif
 
-template <class A, class B> struct gp_same { static constexpr bool is = false; };
-template <class A> struct gp_same<A, A> { static constexpr bool is = true; };
-
-/* An element as it is kept: as A, which it may be already. */
-template <class A, class X> static __device__ __forceinline__ A gp_keep(X x)
-{
-    if constexpr (gp_same<A, X>::is)
-        return x;
-    else
-        return convert<A>(x);
-}
-
 /* a, then elements first + step, first + 2 step, ... of which there are n, in order; eight loads at a time are in
  * flight. load(e): what element e is made of; value(x, e): the element. */
 template <class Op, class A, class Load, class Value>

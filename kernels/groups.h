@@ -1,6 +1,6 @@
 /* groups.h - <cooperative_groups.h> on a CPU: a block, and the grid of a kernel with
- * `cooperative: true`. Names and ranks are those of the CUDA programming guide. What works in
- * groups of a warp does not compile. */
+ * `cooperative: true`, and tiles of a warp. Names and ranks are those of the CUDA programming guide. Groups of those
+ * threads that happen to run together do not compile. */
 #ifndef GP_GROUPS_H
 #define GP_GROUPS_H
 
@@ -14,10 +14,31 @@ struct thread_block {
     static dim3 group_dim() { return blockDim; }
     static unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
     static unsigned size() { return num_threads(); }
-    static unsigned thread_rank()
-    {
-        return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    }
+    static unsigned thread_rank() { return gp_rank(); }
+};
+
+/* N threads of a warp side by side. */
+template <unsigned N> struct thread_block_tile {
+    static_assert(N && N <= 32 && !(N & (N - 1)), "a tile has 1, 2, 4, 8, 16 or 32 threads");
+    static unsigned thread_rank() { return gp_rank() % N; }
+    static constexpr unsigned num_threads() { return N; }
+    static constexpr unsigned size() { return N; }
+    static unsigned meta_group_rank() { return gp_rank() / N; }
+    static unsigned meta_group_size() { return (thread_block::size() + N - 1) / N; }
+    static void sync() { __syncwarp(mask()); }
+    template <class T> static T shfl(T v, int rank) { return __shfl_sync(mask(), v, rank, N); }
+    template <class T> static T shfl_up(T v, unsigned by) { return __shfl_up_sync(mask(), v, by, N); }
+    template <class T> static T shfl_down(T v, unsigned by) { return __shfl_down_sync(mask(), v, by, N); }
+    template <class T> static T shfl_xor(T v, unsigned ranks) { return __shfl_xor_sync(mask(), v, (int)ranks, N); }
+    static int any(int p) { return __any_sync(mask(), p); }
+    static int all(int p) { return __all_sync(mask(), p); }
+    static unsigned ballot(int p) { return __ballot_sync(mask(), p) >> first(); }
+    template <class T> static unsigned match_any(T v) { return __match_any_sync(mask(), v) >> first(); }
+    template <class T> static unsigned match_all(T v, int &p) { return __match_all_sync(mask(), v, &p) >> first(); }
+
+private:
+    static unsigned first() { return gp_rank() % 32 / N * N; }
+    static unsigned mask() { return ~0u >> (32 - N) << first(); }
 };
 
 /* The mark is looked for in what the compiler says (engine/device/source_errors.c). */
@@ -62,9 +83,10 @@ static inline thread_block this_thread_block() { return {}; }
 static inline grid_group this_grid() { return {}; }
 template <class G> static inline void sync(const G &g) { g.sync(); }
 
+template <unsigned N, class G> static inline thread_block_tile<N> tiled_partition(const G &) { return {}; }
+
 /* Deleted, as in cpu.h. */
 int coalesced_threads() = delete;
-template <unsigned N, class G> int tiled_partition(const G &) = delete;
 template <class G> int tiled_partition(const G &, unsigned) = delete;
 
 }

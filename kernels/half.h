@@ -2,7 +2,7 @@
  * without. engine/cpu/headers.c puts it where the compiler looks first; gpipe.h is before it.
  *
  * Everything is computed in double and rounded once, to nearest even where its name says nothing
- * else; a NaN is 0x7fff, as on a GPU. What is for warps is deleted in cpu.h. */
+ * else; a NaN is 0x7fff, as on a GPU. Warp functions are those of cpu.h. */
 #ifndef __CUDA_FP16_H__
 #define __CUDA_FP16_H__
 #define __CUDA_FP16_TYPES_EXIST__

@@ -82,6 +82,23 @@ struct most {
     }
 };
 
+template <class A, class B> struct gp_same { static constexpr bool is = false; };
+template <class A> struct gp_same<A, A> { static constexpr bool is = true; };
+
+/* An element as it is kept: as A, which it may be already. */
+template <class A, class X> static __device__ __forceinline__ A gp_keep(X x)
+{
+    if constexpr (gp_same<A, X>::is)
+        return x;
+    else
+        return convert<A>(x);
+}
+
+/* A number, and which element of the frame it is. */
+template <class V> struct best { V v; uint64_t at; };
+template <class A> struct finds { static constexpr bool are = false; };
+template <class V> struct finds<best<V>> { static constexpr bool are = true; };
+
 /* Does Op add? What elements of type T are kept as meanwhile. */
 template <class Op> struct totals { static constexpr bool are = false; };
 template <> struct totals<sum> { static constexpr bool are = true; };

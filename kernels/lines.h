@@ -39,7 +39,9 @@ template <class Op, class T, class A>
 static __device__ __forceinline__ void gp_line_store(const gp_lines &r, size_t o, A a)
 {
     char *to = (char *)r.to + blockIdx.z * r.to_next;
-    if constexpr (!totals<Op>::are)
+    if constexpr (finds<A>::are)
+        ((int64_t *)to)[o] = (int64_t)(a.at % r.rows);
+    else if constexpr (!totals<Op>::are)
         ((T *)to)[o] = a;
     else if (r.count)
         ((typename total<T>::mean *)to)[o] = gp_total<typename total<T>::mean>((double)a / r.count);
@@ -53,7 +55,10 @@ static __device__ __forceinline__ void gp_line_store(const gp_lines &r, size_t o
 template <class A> static __device__ __forceinline__ A gp_fresh(const A *p)
 {
     A a;
-    if constexpr (sizeof(A) == 8)
+    if constexpr (sizeof(A) == 16)
+        for (int k = 0; k < 2; k++)
+            ((unsigned long long *)&a)[k] = ((const volatile unsigned long long *)p)[k];
+    else if constexpr (sizeof(A) == 8)
         *(unsigned long long *)&a = *(const volatile unsigned long long *)p;
     else if constexpr (sizeof(A) == 4)
         *(unsigned *)&a = *(const volatile unsigned *)p;
@@ -81,7 +86,12 @@ template <class Op, class A> static __device__ __forceinline__ void gp_line_halv
 /* The value of the thread that is `by` behind this one in the warp. */
 template <class A> static __device__ __forceinline__ A gp_line_down(A a, unsigned by)
 {
-    if constexpr (sizeof(A) == 8) {
+    if constexpr (sizeof(A) == 16) {
+        A b;
+        for (int k = 0; k < 2; k++)
+            ((unsigned long long *)&b)[k] = __shfl_down_sync(~0u, ((unsigned long long *)&a)[k], by);
+        return b;
+    } else if constexpr (sizeof(A) == 8) {
         const unsigned long long b = __shfl_down_sync(~0u, *(unsigned long long *)&a, by);
         return *(const A *)&b;
     } else {
@@ -201,18 +211,18 @@ static __device__ __forceinline__ void gp_reduce_lines(const gp_lines &r, Load l
             for (int q = 0; q < Q; q++) {
                 const quad<T> y = values(x[q], e + q * (size_t)lanes);
                 for (int k = 0; k < 4; k++)
-                    a[k] = Op::join(a[k], convert<A>(y.v[k]));
+                    a[k] = Op::join(a[k], gp_keep<A>(y.v[k]));
             }
         }
 #pragma unroll 1
         for (; full; full--, e += lanes) {
             const quad<T> y = values(load(e), e);
             for (int k = 0; k < 4; k++)
-                a[k] = Op::join(a[k], convert<A>(y.v[k]));
+                a[k] = Op::join(a[k], gp_keep<A>(y.v[k]));
         }
 #pragma unroll 1
         for (int k = 0; k < 4 && 4 * t + k < rest; k++) {
-            const A b = convert<A>(value(e + k));
+            const A b = gp_keep<A>(value(e + k));
 #pragma unroll
             for (int j = 0; j < 4; j++)             /* registers have no index */
                 if (j == k)
@@ -268,11 +278,11 @@ static inline void gp_line_add(const gp_lines &r, A *__restrict lane, A *__restr
             for (size_t i = 0; i < lanes; i++)
                 lane[i] = Op::template none<A>();
         for (size_t i = 0; side == 1 && i < run; i++)
-            lane[l + i] = Op::join(lane[l + i], convert<A>(value(done + i)));
+            lane[l + i] = Op::join(lane[l + i], gp_keep<A>(value(done + i)));
         for (size_t i = 0; side > 1 && i < lanes; i++) {
             A a = lane[i];
             for (size_t k = 0; k < GP_LINE_SIDE; k++)
-                a = Op::join(a, convert<A>(value(done + i + k * lanes)));
+                a = Op::join(a, gp_keep<A>(value(done + i + k * lanes)));
             lane[i] = a;
         }
         if (run < end)

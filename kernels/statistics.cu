@@ -1,10 +1,14 @@
 /* statistics.cu - more reductions over axes, by the steps of fold.h; any and all are the most and the least of 0 and 1.
+ * Over the last axes argmin and argmax are one kernel, see lines.h:
+ *
+ *   reduce_lines_OP_T
  *
  *   reduce_fold_OP_T      elements -> partials: OP std, argmin, argmax, any, all
  *   reduce_fold_OP_KEPT   partials -> fewer
  *   reduce_tree_std_KEPT, reduce_tree_std_T, reduce_tree_argmin_KEPT, reduce_tree_argmax_KEPT   partials -> one
  */
 #include "fold.h"
+#include "lines.h"
 
 /* ---- standard deviations ------------------------------------------------ */
 
@@ -49,11 +53,10 @@ struct deviation {
 
 /* ---- where the least is, and the most ------------------------------------- */
 
-/* A number, and which element of the frame it is. Of equal ones the first counts, and a NaN before all others. */
-template <class V> struct best { V v; uint64_t at; };
-
+/* Of equal ones the first counts, and a NaN before all others. */
 template <int SIGN> struct first_best {
     static constexpr bool at_once = false;
+    template <class B> static __device__ __forceinline__ B none() { return B{ furthest<decltype(B::v)>(-SIGN), ~(uint64_t)0 }; }
     template <class V> static __device__ __forceinline__ best<V> join(best<V> a, best<V> b)
     {
         const bool odd_a = a.v != a.v, odd_b = b.v != b.v;
@@ -69,18 +72,45 @@ template <class T> struct wide { typedef typename accumulator<T>::type type; };
 /* ---- kernels ---------------------------------------------------------------- */
 
 #define AS_SPREAD(T) [](T x, size_t) { const double v = convert<double>(x); return spread{ 1, v, 0, v - v, 0, {} }; }
-#define AS_BEST(T) [](T x, size_t e) { typedef wide<T>::type V; return best<V>{ convert<V>(x), e }; }
+template <class T> static __device__ __forceinline__ best<typename wide<T>::type> as_best(T x, size_t e)
+{
+    return { convert<typename wide<T>::type>(x), e };
+}
 #define IS_TRUE(T) [](T x, size_t) { return uint8_t(order(x) != 0); }
 
 #define FOLDS(name, T)                                                              \
     GP_FOLD(std, deviation, spread, name, T, false, AS_SPREAD(T))                   \
-    GP_FOLD(argmin, first_best<-1>, best<wide<T>::type>, name, T, true, AS_BEST(T)) \
-    GP_FOLD(argmax, first_best<1>, best<wide<T>::type>, name, T, true, AS_BEST(T))  \
+    GP_FOLD(argmin, first_best<-1>, best<wide<T>::type>, name, T, true, as_best<T>) \
+    GP_FOLD(argmax, first_best<1>, best<wide<T>::type>, name, T, true, as_best<T>)  \
     GP_FOLD(any, most, uint8_t, name, T, true, IS_TRUE(T))                          \
     GP_FOLD(all, least, uint8_t, name, T, true, IS_TRUE(T))
 GP_REALS(FOLDS)
 
 GP_FOLD(std, deviation, spread, spread, spread, false, GP_AS_IT_IS(spread))
+
+/* `quads`: each line begins at a multiple of four elements. */
+#define LINES(op, SIGN, name, T)                                                    \
+    extern "C" __global__ void reduce_lines_##op##_##name(gp_lines r, const T *src, \
+                                                          size_t src_stride, int quads) \
+    {                                                                               \
+        typedef best<wide<T>::type> B;                                              \
+        constexpr int Q = sizeof(T) == 8 ? 4 : 8;                                   \
+        src += blockIdx.z * src_stride;                                             \
+        auto value = [src](size_t e) { return as_best(src[e], e); };                \
+        auto values = [](const quad<T> &x, size_t e) {                              \
+            return quad<B>{ { as_best(x.v[0], e), as_best(x.v[1], e + 1),           \
+                              as_best(x.v[2], e + 2), as_best(x.v[3], e + 3) } };   \
+        };                                                                          \
+        if (quads)                                                                  \
+            gp_reduce_lines<first_best<SIGN>, B, Q>(r, [src](size_t e) { return ((const quad<T> *)src)[e / 4]; }, \
+                                                    values, value);                 \
+        else                                                                        \
+            gp_reduce_lines<first_best<SIGN>, B, Q>(r, [src](size_t e) {            \
+                return quad<T>{ { src[e], src[e + 1], src[e + 2], src[e + 3] } };   \
+            }, values, value);                                                      \
+    }
+#define FINDS(name, T) LINES(argmin, -1, name, T) LINES(argmax, 1, name, T)
+GP_REALS(FINDS)
 
 #define BEST(name, V)                                                               \
     GP_FOLD(argmin, first_best<-1>, best<V>, best_##name, best<V>, true, GP_AS_IT_IS(best<V>)) \
@@ -95,7 +125,8 @@ STD(f16, gp_half) STD(f32, float) STD(f64, double)
 
 #define ENTRY(name, T)                                                              \
     GP_K(reduce_fold_std_##name) GP_K(reduce_fold_argmin_##name) GP_K(reduce_fold_argmax_##name) \
-    GP_K(reduce_fold_any_##name) GP_K(reduce_fold_all_##name)
+    GP_K(reduce_fold_any_##name) GP_K(reduce_fold_all_##name)                       \
+    GP_K(reduce_lines_argmin_##name) GP_K(reduce_lines_argmax_##name)
 #define ENTRY_BEST(name)                                                            \
     GP_K(reduce_fold_argmin_best_##name) GP_K(reduce_fold_argmax_best_##name)       \
     GP_K(reduce_tree_argmin_best_##name) GP_K(reduce_tree_argmax_best_##name)

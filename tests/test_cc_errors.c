@@ -35,9 +35,9 @@ static const struct { int on; const char *text, *params[8]; int line; const char
     { BOTH, K "(unsigned char *p) {}\n", { "signed char *" }, 1, "parameter 1 of 'k'" },
     { BOTH, "extern \"C\" __global__ void other() {}\n", { NULL }, 3, "no kernel 'k' in '" },
     { BOTH, "__global__ void k(float a) {}\n", { "float" }, 1, "extern \"C\" __global__ " },
-    { CPU, K "(int *out)\n{\n    int v = *out;\n    *out = __shfl_down_sync(~0u, v, 1);\n}\n",
-      { "int *" }, 4, "warp intrinsics need a GPU: '__shfl_down_sync'" },
-    { CPU, K "(int *out)\n{\n    __syncwarp();\n}\n", { "int *" }, 3, "warp intrinsics need a GPU: '__syncwarp'" },
+    { CPU, K "(int *out)\n{\n    int v = *out;\n    *out = __shfl_down(v, 1);\n}\n",
+      { "int *" }, 4, "'__shfl_down' needs a GPU: use a warp function whose name ends in _sync" },
+    { CPU, K "(int *out)\n{\n    *out = __activemask();\n}\n", { "int *" }, 3, "'__activemask' needs a GPU" },
     { CPU, "#include \"none.h\"\n" K "() {}\n", { NULL }, 1, "none.h" },
     { CUDA, "#include \"none.h\"\n" K "() {}\n", { NULL }, 1, "none.h" },
     /* what a source defines does not blind the check of its parameters */
@@ -112,7 +112,7 @@ static const struct { int on; const char *text, *params[3]; int line, col; const
     { BOTH, "#include \"bad.h\"\n" K "() {}\n", { NULL }, 12, 0, "bad.h', line 3: " },
     { BOTH, "\n#include \"/dev/zero\"\n" K "() {}\n", { NULL }, 13, 18, "is not a regular file" },
     { BOTH, K "() {}\n#error no good\n", { NULL }, 13, -1, "no good" },
-    { CPU, "\n" K "(int *out)\n{\n    __syncwarp();\n}\n", { "int *" }, 15, -1, "warp intrinsics need a GPU" },
+    { CPU, "\n" K "(int *out)\n{\n    *out = __activemask();\n}\n", { "int *" }, 15, -1, "'__activemask' needs a GPU" },
     { BOTH, "extern \"C\" __global__ void other() {}\n", { NULL }, 3, 5,
       "no kernel 'k' in 'code'; set 'entry' to one of its kernels: 'other'" },
 };

@@ -41,7 +41,7 @@ TEST(takes_every_built_in)
         { "resize", "resize_nearest_2" }, { "scale", "scale_c64" }, { "slide", "taper_c64" }, { "iir", "iir_filter_f32_4" },
         { "resample", "resample_f64" }, { "power", "power_c64" }, { "correlate", "correlate_parts_c64" }, { "db", "db_f32" },
         { "conv2d", "conv2d_u8_f64" }, { "warp", "warp_cubic_u8" }, { "warp", "warp_nearest_f32" },
-        { "statistics", "reduce_fold_argmax_u8" }, { "statistics", "reduce_tree_std_f32" }, { "sobel", "sobel_i16" }, { "threshold", "threshold_i16" },
+        { "statistics", "reduce_fold_argmax_u8" }, { "statistics", "reduce_lines_argmax_f16" }, { "statistics", "reduce_tree_std_f32" }, { "sobel", "sobel_i16" }, { "threshold", "threshold_i16" },
     };
     enum { KERNELS = sizeof kernel / sizeof *kernel };
     gp_member k[KERNELS];

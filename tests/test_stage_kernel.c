@@ -76,7 +76,7 @@ static void setup(void)
         "extern \"C\" __global__ void warps(const float *in, float *out)\n"
         "{\n"
         "    auto b = cooperative_groups::this_thread_block();\n"
-        "    auto w = cooperative_groups::tiled_partition<32>(b);\n"
+        "    auto w = cooperative_groups::tiled_partition(b, 32);\n"
         "    out[0] = in[0];\n"
         "}\n");
     /* 300 KiB for each thread; a GPU has 512 */
@@ -349,7 +349,7 @@ static const struct { const char *stage; int line; const char *msg; } broken[] =
     { "{use: kernel, source: groups.cu, out: y, args: [in, out], grid: 1}", 6,
       "waits for all blocks, by this_grid().sync(), which needs them to run at once: set 'cooperative: true'" },
     { "{use: kernel, source: warps.cu, out: y, args: [in, out], grid: 1, cooperative: true}", 5,
-      "warp intrinsics need a GPU: 'tiled_partition'" },
+      "'tiled_partition' needs a GPU" },
 };
 
 TEST_EACH(does_not_compile, broken)

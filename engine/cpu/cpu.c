@@ -219,7 +219,8 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
             : (op->cooperative ? gp_cpu_cooperative : gp_cpu_grid)
                   (s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
         s->running = NULL;
-        return ok;
+        const char *trouble = ok ? NULL : gp_cpu_runner_trouble(s->runner);
+        return trouble ? gp_fail(&s->errs, GP_E_RUN, op->at, "kernel '%s': %s", op->kernel->name, trouble) : ok;
     }
     case OP_CALL:
         s->errs.at = op->at;

@@ -5,7 +5,8 @@
  * and the next fiber goes on with the next thread. When all threads were started,
  * the fibers that wait form a circle, in the order of their threads, and each
  * barrier is one round of it. A kernel without barriers runs on one fiber and never
- * switches; a barrier costs one switch per thread.
+ * switches; a barrier costs one switch per thread. A warp function is a barrier of its own for the threads in its
+ * mask; the last of them to come makes what each of them gets.
  *
  * The blocks of a cooperative grid take turns on the one OS thread: each goes on to its next
  * barrier of the grid, where what is its own, the thread-local memory of the kernel's library
@@ -46,7 +47,7 @@
 /* Address space, not memory: pages are taken when they are touched. Compilers touch a
  * large frame at steps of at most GUARD bytes (cc.c), so none reaches over a guard. */
 enum {
-    GUARD = 64 * 1024, STACK = GP_CPU_LOCAL + 64 * 1024, SHARED_ALIGN = 64,
+    GUARD = 64 * 1024, STACK = GP_CPU_LOCAL + 64 * 1024, SHARED_ALIGN = 64, THREADS = 1024,
 };
 
 struct fiber {
@@ -57,12 +58,23 @@ struct fiber {
     const void *stack;             /* the two as ASan wants them */
     size_t stack_bytes;
     void *fake_stack, *tsan;
+    unsigned thread;               /* its rank in the block, once it has waited */
+    bool waited;
+    /* at a warp function */
+    unsigned from;
+    gp_cpu_vote vote;
+    gp_cpu_bits given, got;
+    bool answered;
 };
+
+/* Of the fibers of a block: how many there are, and wait at its barrier, which has let go so many times. */
+struct circle { unsigned size, waiting, released; };
 
 /* A block of a cooperative grid between its turns. */
 struct parked {
     struct gp_cpu_block block;
     struct fiber *at;              /* what goes on; NULL: it has ended, or has not begun */
+    struct circle circle;
 };
 
 struct gp_cpu_runner {
@@ -71,6 +83,11 @@ struct gp_cpu_runner {
     void *const *args;
     struct fiber host;             /* the thread that called gp_cpu_grid() */
     struct fiber *now, *before;    /* what runs, what ran before the last switch */
+    struct circle circle;
+    uint64_t moved;                /* how often a thread has begun, gone on or ended */
+    struct fiber *lane[THREADS];   /* by thread: those at a warp function, and with which mask; 0: at none */
+    unsigned mask[THREADS];
+    const char *trouble;
     struct fiber **fiber;
     int nfibers, used, room;       /* made; taken by this block, or cooperative grid */
     struct fiber *at_grid;         /* waits for the other blocks; NULL: none does */
@@ -164,6 +181,13 @@ static void switch_to(gp_cpu_runner *r, struct fiber *to)
 
 /* ---- fibers ---------------------------------------------------------- */
 
+/* The barrier lets all go on when all that have not ended are there. */
+static void release_if_all_wait(gp_cpu_runner *r)
+{
+    if (r->circle.waiting == r->circle.size && r->block.next.z == r->block.dim.z)
+        r->circle.waiting = 0, r->circle.released++, r->moved++;
+}
+
 static void fiber_main(struct fiber *f)
 {
     gp_cpu_runner *r = f->runner;
@@ -171,9 +195,12 @@ static void fiber_main(struct fiber *f)
     for (;;) {
         r->kernel->threads(&r->block, r->args);
         r->block.next.z = r->block.dim.z;
+        f->waited = false;
         struct fiber *to = f->next == f ? &r->host : f->next;
         f->prev->next = f->next;
         f->next->prev = f->prev;
+        r->circle.size--, r->moved++;
+        release_if_all_wait(r);
         switch_to(r, to);
     }
 }
@@ -237,24 +264,141 @@ static void drop_fibers(gp_cpu_runner *r)
         fiber_destroy(r->fiber[--r->nfibers]);
 }
 
+static void give_up(gp_cpu_runner *r)
+{
+    r->failed = true;
+    switch_to(r, &r->host);
+}
+
+/* Lets a thread begin, or else the next fiber of the circle go on, until this one's turn comes again. */
+static void pass_on(gp_cpu_runner *r)
+{
+    struct gp_cpu_block *b = &r->block;
+    struct fiber *f = r->now, *to = f->next;
+    if (b->next.z < b->dim.z) {    /* f is the last of the circle */
+        struct fiber *n = take(r);
+        if (!n) {
+            give_up(r);
+            return;
+        }
+        n->next = to, n->prev = f;
+        to->prev = f->next = n;
+        to = n;
+        r->circle.size++, r->moved++;
+    }
+    if (to != f)
+        switch_to(r, to);
+}
+
+/* When a thread waits for the first time, the one behind it is the next to begin. */
+static void note_thread(gp_cpu_runner *r, struct fiber *f)
+{
+    const struct gp_cpu_block *b = &r->block;
+    if (!f->waited)
+        f->thread = (b->next.z * b->dim.y + b->next.y) * b->dim.x + b->next.x - 1;
+    f->waited = true;
+}
+
 /* gp_cpu_block.wait */
 static void wait_here(struct gp_cpu_block *b)
 {
     gp_cpu_runner *r = (gp_cpu_runner *)b;
-    struct fiber *f = r->now, *to = f->next;
-    if (b->next.z < b->dim.z) {    /* f is the last of the circle */
-        struct fiber *n = take(r);
-        if (n) {
-            n->next = to, n->prev = f;
-            to->prev = f->next = n;
-            to = n;
-        } else {
-            r->failed = true;
-            to = &r->host;
+    unsigned released = r->circle.released;
+    note_thread(r, r->now);
+    r->circle.waiting++;
+    release_if_all_wait(r);
+    do
+        pass_on(r);
+    while (r->circle.released == released);
+}
+
+/* ---- warps ------------------------------------------------------------ */
+
+/* The lanes of the warp whose threads have not ended; all have begun. */
+static unsigned lanes_left(const gp_cpu_runner *r, unsigned first)
+{
+    unsigned lanes = 0;
+    const struct fiber *f = r->now;
+    do
+        lanes |= f->thread - first < 32 ? 1u << (f->thread - first) : 0;
+    while ((f = f->next) != r->now);
+    return lanes;
+}
+
+/* The lanes of the warp that are at a warp function with this mask. */
+static unsigned lanes_at(const gp_cpu_runner *r, unsigned first, unsigned mask)
+{
+    unsigned lanes = 0;
+    for (unsigned l = 0; l < 32; l++)
+        lanes |= (unsigned)(r->mask[first + l] == mask) << l;
+    return lanes;
+}
+
+/* Threads come in order: the last is looked for first. */
+static bool all_came(const gp_cpu_runner *r, unsigned first, unsigned mask)
+{
+    for (unsigned l = 32; l--;)
+        if (mask >> l & 1 && r->mask[first + l] != mask)
+            return false;
+    return true;
+}
+
+/* All lanes that this one waits for have come: what each gets. */
+static void answer(gp_cpu_runner *r, unsigned first, unsigned lanes)
+{
+    gp_cpu_bits given[32] = { 0 };
+    for (unsigned l = 0; l < 32; l++)
+        if (lanes >> l & 1) {
+            given[l] = r->lane[first + l]->given;
+            if (r->lane[first + l]->vote != r->now->vote)
+                r->trouble = "threads of a warp are at different warp functions with the same mask";
+        }
+    if (r->trouble) {
+        give_up(r);
+        return;
+    }
+    for (unsigned l = 0; l < 32; l++)
+        if (lanes >> l & 1) {
+            struct fiber *f = r->lane[first + l];
+            f->got = f->vote ? f->vote(given, lanes, l) : given[lanes >> f->from & 1 ? f->from : l];
+            f->answered = true;
+            r->mask[first + l] = 0;
+        }
+    r->moved++;
+}
+
+/* gp_cpu_block.exchange. Threads that have ended are looked for only when nothing else moves; when that does not help
+ * in two rounds of the circle, nothing will. */
+static gp_cpu_bits exchange(struct gp_cpu_block *b, unsigned thread, unsigned mask, gp_cpu_bits given, unsigned from,
+                            gp_cpu_vote vote)
+{
+    gp_cpu_runner *r = (gp_cpu_runner *)b;
+    struct fiber *f = r->now;
+    unsigned first = thread & ~31u, all = b->dim.x * b->dim.y * b->dim.z - first, stuck = 0;
+    if (!(mask >> (thread - first) & 1)) {
+        r->trouble = "a thread is at a warp function whose mask does not name it";
+        give_up(r);
+    }
+    mask &= all < 32 ? (1u << all) - 1 : ~0u;
+    f->thread = thread, f->waited = true;
+    f->given = given, f->from = from, f->vote = vote, f->answered = false;
+    r->lane[thread] = f, r->mask[thread] = mask;
+    if (all_came(r, first, mask))
+        answer(r, first, mask);
+    while (!f->answered) {
+        uint64_t moved = r->moved;
+        pass_on(r);
+        if (f->answered || moved != r->moved) {
+            stuck = 0;
+        } else if ((mask & lanes_left(r, first)) == lanes_at(r, first, mask)) {
+            answer(r, first, lanes_at(r, first, mask));
+        } else if (++stuck == 2) {
+            r->trouble = "threads of a warp wait without end at a warp function, which not all that its mask names call "
+                         "with that mask";
+            give_up(r);
         }
     }
-    if (to != f)
-        switch_to(r, to);
+    return f->got;
 }
 
 /* gp_cpu_block.wait_grid */
@@ -267,8 +411,7 @@ static void wait_for_grid(struct gp_cpu_block *b)
 
 _Noreturn void gp_cpu_abandon(gp_cpu_runner *r)
 {
-    r->failed = true;
-    switch_to(r, &r->host);
+    give_up(r);
     abort();                       /* its stack is gone by then */
 }
 
@@ -278,7 +421,7 @@ gp_cpu_runner *gp_cpu_runner_create(void)
 {
     gp_cpu_runner *r = calloc(1, sizeof *r);
     if (r)
-        r->block.wait = wait_here;
+        r->block.wait = wait_here, r->block.exchange = exchange;
     return r;
 }
 
@@ -286,6 +429,11 @@ bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address)
 {
     const char *map = r->now ? r->now->map : NULL, *p = address;
     return map && p >= map && p < map + GUARD;
+}
+
+const char *gp_cpu_runner_trouble(const gp_cpu_runner *r)
+{
+    return r->trouble;
 }
 
 void gp_cpu_runner_destroy(gp_cpu_runner *r)
@@ -312,7 +460,7 @@ static bool begin(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3
         if (!r->block.shared)
             return false;
     }
-    r->kernel = k, r->args = args, r->now = &r->host, r->used = 0;
+    r->kernel = k, r->args = args, r->now = &r->host, r->used = 0, r->trouble = NULL;
 #ifdef TSAN
     r->host.tsan = __tsan_get_current_fiber();
 #endif
@@ -332,11 +480,14 @@ static bool go_on(gp_cpu_runner *r, struct fiber *at)
             return false;
         }
         at->next = at->prev = at;
+        r->circle.size = 1, r->circle.waiting = 0;
     }
     r->at_grid = NULL;
     switch_to(r, at);
-    if (r->failed)
+    if (r->failed) {
         drop_fibers(r);
+        memset(r->mask, 0, sizeof r->mask);
+    }
     return !r->failed;
 }
 
@@ -432,10 +583,10 @@ static bool turn(gp_cpu_runner *r, size_t i, size_t n, struct local *l, size_t s
         if (shared)
             memcpy(r->block.shared, kept + l->bytes, shared);
     }
-    r->block = p->block;
+    r->block = p->block, r->circle = p->circle;
     if (!go_on(r, p->at))
         return false;
-    p->block = r->block, p->at = r->at_grid;
+    p->block = r->block, p->circle = r->circle, p->at = r->at_grid;
     if (!p->at)
         return true;
     if (!l->data) {

@@ -19,9 +19,13 @@ void gp_cpu_runner_destroy(gp_cpu_runner *r);
 bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address);
 
 /* Runs the whole grid on the calling thread, block after block. `args` as for
- * a CUDA launch. False only when there is no memory for fibers. */
+ * a CUDA launch. False when there is no memory for fibers, or threads wait for each other without end
+ * (gp_cpu_runner_trouble). */
 bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
                  size_t shared, void *const *args);
+
+/* What threads of the last grid did that no GPU allows either; NULL: nothing. */
+const char *gp_cpu_runner_trouble(const gp_cpu_runner *r);
 
 /* The same for a grid whose threads may wait for each other, by grid.sync(). The kernel is in a
  * library of its own, as users' are. */

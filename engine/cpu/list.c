@@ -77,7 +77,7 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
     gp_cpuop *op = add(r, OP_KERNEL);
     if (!op)
         return false;
-    op->kernel = &k->entry, op->stage = r->stage, op->grid = grid, op->block = block, op->shared = shared;
+    op->kernel = &k->entry, op->stage = r->stage, op->at = r->errs->at, op->grid = grid, op->block = block, op->shared = shared;
     op->cooperative = k->source.cooperative;
     op->args = l->used, op->nargs = nargs;
     for (int i = 0; i < nargs; i++)

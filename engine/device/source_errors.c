@@ -219,8 +219,8 @@ static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
     int n = 0;
     while (p + n < end && gp_in_word(p[n]))
         n++;
-    gp_fail(errs, GP_E_SPEC, at, "warp intrinsics need a GPU: '%.*s'; use shared memory and "
-            "__syncthreads(), or run with 'device: cuda'", n, p);
+    gp_fail(errs, GP_E_SPEC, at, "'%.*s' needs a GPU: use a warp function whose name ends in _sync, with a mask of the threads "
+            "that call it, or run with 'device: cuda'", n, p);
     return true;
 }
 

@@ -2,104 +2,101 @@
 // the cache, and makes the mean of all values up to this one, weighted by softmax(query . key / sqrt(size)).
 //
 // Arrays: qkv [sequences, 3, heads, size], seen [sequences, heads, size], cache [2, sequences, steps, heads, size].
-// The number of threads is a power of two, at least `size` / 4, which is a power of two, too.
+// `size` / 8 is a power of two, at most 32; a block has whole warps, and at least `size` threads.
 struct alignas(16) eight { unsigned pair[4]; };
-struct alignas(8) four { unsigned pair[2]; };
+
+static __device__ void widen(float *to, const eight &from)
+{
+    for (int k = 0; k < 4; k++)
+        gp_from_halves(to + 2 * k, from.pair[k]);
+}
 
 extern "C" __global__ void attend(const gp_half *qkv, gp_half *seen, gp_half *cache, const gp_frame_info *frame, int steps,
                                   int size)
 {
     gp_grid_next();
     gp_grid_wait();
-    const int me = threadIdx.x, threads = blockDim.x, width = gridDim.x * size, now = (unsigned)frame->index % steps;
+    const int me = threadIdx.x, lane = me % 32, warp = me / 32, warps = blockDim.x / 32, width = gridDim.x * size;
+    const int now = (unsigned)frame->index % steps;
     const size_t sequence = blockIdx.y, from = blockIdx.x * size, row = (size_t)steps * width;
     gp_half *keys = cache + sequence * row + from, *values = keys + gridDim.y * row;
-    GP_SHARED(float, query);                       // [size]
-    float *sums = query + size;                    // [6][threads]
-    float *score = sums + 6 * threads;             // [steps]
-    float *products = score + steps;               // [steps][size / 8]
-    const gp_half *new_key = qkv + sequence * 3 * width + width + from, *new_value = new_key + width;
-
-    // Eight elements of a key a thread, four of a value, positions in turns: those that each is the first to read come
-    // while all else is computed. Those of this step are not in the cache yet.
-    const int parts = size / 8, part = me % parts, quads = size / 4, quad = me % quads;
-    const int key0 = me / parts, keys_apart = threads / parts, value0 = me / quads, values_apart = threads / quads;
-    auto key_of = [&](int t) { return *(const eight *)((t == now ? new_key : keys + (size_t)t * width) + 8 * part); };
-    auto value_of = [&](int t) { return *(const four *)((t == now ? new_value : values + (size_t)t * width) + 4 * quad); };
-    eight key[4];
-    four value[8];
-    for (int j = 0; j < 4; j++)
-        if (key0 + j * keys_apart <= now)
-            key[j] = key_of(key0 + j * keys_apart);
-    for (int j = 0; j < 8; j++)
-        if (value0 + j * values_apart <= now)
-            value[j] = value_of(value0 + j * values_apart);
-    for (int i = me; i < size; i += threads) {
-        query[i] = gp_from_half(new_key[i - width]) * rsqrtf((float)size);
-        keys[(size_t)now * width + i] = new_key[i];
-        values[(size_t)now * width + i] = new_value[i];
+    const gp_half *query = qkv + sequence * 3 * width + from, *new_key = query + width, *new_value = new_key + width;
+    if (me < size) {
+        keys[(size_t)now * width + me] = new_key[me];
+        values[(size_t)now * width + me] = new_value[me];
     }
-    __syncthreads();
 
-    // query . key, of eight elements, and then of all of a position.
-    auto multiply = [&](int t, const eight &of) {
-        float x = 0, two[2];
-        for (int k = 0; k < 4; k++) {
-            gp_from_halves(two, of.pair[k]);
-            x += query[8 * part + 2 * k] * two[0] + query[8 * part + 2 * k + 1] * two[1];
+    // `lanes` threads side by side have eight elements each of a position, and make four positions in a turn: they read
+    // all of these before they compute. Those of this step are not in the cache yet. What a position weighs depends on the
+    // highest score: when a higher one comes, what there is so far is made smaller.
+    const int lanes = size / 8, part = 8 * (me % lanes), group = me / lanes, groups = blockDim.x / lanes;
+    float q[8], x[8] = {}, most = -INFINITY, total = 0, wide[8];
+    widen(q, *(const eight *)(query + part));
+    for (int first = group; first - group <= now; first += 4 * groups) {
+        eight key[4] = {}, value[4] = {};
+        float score[4], highest = most;
+        for (int j = 0; j < 4; j++) {
+            const int t = first + j * groups;
+            if (t > now)
+                continue;
+            key[j] = *(const eight *)((t == now ? new_key : keys + (size_t)t * width) + part);
+            value[j] = *(const eight *)((t == now ? new_value : values + (size_t)t * width) + part);
         }
-        products[t * parts + part] = x;
-    };
-    for (int j = 0; j < 4; j++)
-        if (key0 + j * keys_apart <= now)
-            multiply(key0 + j * keys_apart, key[j]);
-    for (int t = key0 + 4 * keys_apart; t <= now; t += keys_apart)
-        multiply(t, key_of(t));
-    __syncthreads();
-    for (int t = me; t <= now; t += threads) {
-        score[t] = 0;
-        for (int k = 0; k < parts; k++)
-            score[t] += products[t * parts + k];
-    }
-    __syncthreads();
-
-    // A thread's sum of values, each weighted by exp(score - most), and behind them the sum of the weights: when a higher
-    // score comes, what there is so far is made smaller.
-    float most = -INFINITY, x[5] = { 0, 0, 0, 0, 0 };
-    auto add = [&](int t, const four &of) {
-        const float higher = fmaxf(most, score[t]), shrink = expf(most - higher), weight = expf(score[t] - higher);
-        float v[4];
-        gp_from_halves(v, of.pair[0]);
-        gp_from_halves(v + 2, of.pair[1]);
-        for (int k = 0; k < 4; k++)
-            x[k] = x[k] * shrink + weight * v[k];
-        x[4] = x[4] * shrink + weight;
-        most = higher;
-    };
-    for (int j = 0; j < 8; j++)
-        if (value0 + j * values_apart <= now)
-            add(value0 + j * values_apart, value[j]);
-    for (int t = value0 + 8 * values_apart; t <= now; t += values_apart)
-        add(t, value_of(t));
-
-    // Halves of the threads are added to the others, until one has all that there is of its elements.
-    for (int half = threads / 2; half >= quads; half /= 2) {
-        if (me >= half && me < 2 * half) {
-            for (int k = 0; k < 5; k++)
-                sums[k * threads + me] = x[k];
-            sums[5 * threads + me] = most;
+        for (int j = 0; j < 4; j++) {
+            score[j] = 0;
+            widen(wide, key[j]);
+            for (int k = 0; k < 8; k++)
+                score[j] += q[k] * wide[k];
+            for (int by = lanes / 2; by; by /= 2)
+                score[j] += __shfl_xor_sync(~0u, score[j], by);
+            score[j] = first + j * groups <= now ? score[j] * rsqrtf((float)size) : -INFINITY;
+            highest = fmaxf(highest, score[j]);
         }
-        __syncthreads();
-        if (me < half && sums[4 * threads + me + half] != 0) {         // else that one had no position
-            const float other = sums[5 * threads + me + half], higher = fmaxf(most, other);
-            const float shrink = expf(most - higher), weight = expf(other - higher);
-            for (int k = 0; k < 5; k++)
-                x[k] = x[k] * shrink + sums[k * threads + me + half] * weight;
-            most = higher;
+        if (highest == -INFINITY)
+            continue;
+        const float shrink = __expf(most - highest);
+        most = highest, total *= shrink;
+        for (int k = 0; k < 8; k++)
+            x[k] *= shrink;
+        for (int j = 0; j < 4; j++) {
+            if (first + j * groups > now)
+                continue;
+            const float weight = __expf(score[j] - highest);
+            total += weight;
+            widen(wide, value[j]);
+            for (int k = 0; k < 8; k++)
+                x[k] += weight * wide[k];
         }
     }
-    if (me < quads)
-        for (int k = 0; k < 4; k++)
-            seen[sequence * width + from + 4 * quad + k] = gp_to_half(x[k] / x[4]);
+
+    // All positions of a warp, then those of all warps.
+    GP_SHARED(float, sums);                        // [warps][size], [warps], [warps]
+    float *totals = sums + warps * size, *mosts = totals + warps, highest = most;
+    for (int by = lanes; by < 32; by *= 2)
+        highest = fmaxf(highest, __shfl_xor_sync(~0u, highest, by));
+    const float shrink = most == -INFINITY ? 0 : __expf(most - highest);
+    total *= shrink;
+    for (int by = lanes; by < 32; by *= 2)
+        total += __shfl_xor_sync(~0u, total, by);
+    for (int k = 0; k < 8; k++) {
+        x[k] *= shrink;
+        for (int by = lanes; by < 32; by *= 2)
+            x[k] += __shfl_xor_sync(~0u, x[k], by);
+        if (lane < lanes)
+            sums[warp * size + part + k] = x[k];
+    }
+    if (!lane)
+        totals[warp] = total, mosts[warp] = highest;
+    __syncthreads();
+    if (me >= size)
+        return;
+    float all = 0, sum = 0;
+    for (int w = 0; w < warps; w++)
+        highest = fmaxf(highest, mosts[w]);
+    for (int w = 0; w < warps; w++) {
+        const float weight = __expf(mosts[w] - highest);
+        all += weight * totals[w], sum += weight * sums[w * size + me];
+    }
+    seen[sequence * width + from + me] = gp_to_half(sum / all);
 }
 GP_EARLY(attend)                   // it is launched while the kernel before still runs, and waits for that itself

@@ -7,7 +7,7 @@
 enum {
     TREE = 4096, PARTIALS = 1 << 16, SHORT = 64, LANES = 32, STEPS = 32, BLOCK = 256, GRID = 1 << 14,
     LINE_BLOCKS = 512, LINE_STEPS = 8, LINE_ROWS = 16,     /* of all chunks; in a chunk at least; a thread */
-    WIDEST = 8,                                            /* bytes of a partial */
+    WIDEST = 16,                                           /* bytes of a partial */
 };
 
 /* In names of kernels: of the first fold, of folds and trees behind it, of the last tree. */
@@ -79,7 +79,7 @@ gp_none gp_reduction_none(const gp_reduction *r, gp_dtype t)
 bool gp_reduction_is_lines(const gp_reduction *r, int ndim)
 {
     unsigned set = r->axes, last = 1u << (ndim - 1);
-    if (r->op > GP_MAX)
+    if (r->op > GP_MAX && !is_arg(r))
         return false;
     for (; last && set & last; last >>= 1)
         set &= ~last;
@@ -129,7 +129,7 @@ static bool record_lines(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
     char name[48];
 
     f.block = (gp_dim3){ l->threads, (unsigned)beside, 1 };
-    f.shared = 4 * GP_LINE_THREADS * gp_dtype_size(gp_reduction_kept(r, t));
+    f.shared = 4 * GP_LINE_THREADS * kept_of(r, t).size;
     if (gp_rec_on_cpu(c)) {
         f.block = (gp_dim3){ 1, 1, 1 };
         blocks = 1;
