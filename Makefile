@@ -51,7 +51,7 @@ before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
 $(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
 PKGS_COMMAND := jansson
-# Headers alone, where they are there: the libraries are opened by the first pipeline that reads a video.
+# Headers alone, where they are there: the libraries are opened by the first pipeline that has a video.
 PKGS_VIDEO := libavformat libavcodec libavutil
 VIDEO := $(shell pkg-config --exists 'libavformat >= 59' $(PKGS_VIDEO) 2>/dev/null && echo -DGP_VIDEO $$(pkg-config --cflags $(PKGS_VIDEO)))
 WARN  := -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wshadow -Wvla -Wwrite-strings
@@ -170,7 +170,7 @@ $B/gpipe.pc: FORCE
 
 $B/video: FORCE
 	$(call note_change,$(VIDEO) $(if $(VIDEO),$(shell pkg-config --modversion $(PKGS_VIDEO))))
-VIDEO_O := $(patsubst %,$B/stages/format/video_%.o,file input picture)
+VIDEO_O := $(patsubst %,$B/stages/format/video_%.o,file input output picture)
 $(VIDEO_O): private ALL_C += $(VIDEO)
 $(VIDEO_O): $B/video
 

@@ -95,7 +95,7 @@ void gp_writer_begin(gp_writer *w, const gp_type *frame)
     const gp_write_opts *o = w->o;
     w->begin = o->columns.n ? o->header : w->line;
     w->nbegin = o->columns.n ? strlen(o->header) : 0;
-    if (gp_write_is_video(o))
+    if (gp_write_begins(o))
         w->nbegin = gp_rowsfile_of(o->as)->begin(&o->rows, frame, w->line);
 }
 
@@ -176,7 +176,9 @@ static void save(void *state, gp_saved *s)
 static void advise(gp_advice *a)
 {
     const gp_write_opts *o = a->opts;
-    if (!gp_write_is_pictures(o) && (!gp_rowsfile_of(o->as) || gp_write_is_video(o) || gp_filetype_takes(o->as, "member")))
+    if (gp_write_is_video(o) && gp_write_creates(o))
+        strcpy(a->text, "set a faster 'preset', or write less of each frame");
+    else if (!gp_write_is_pictures(o) && (!gp_rowsfile_of(o->as) || gp_write_is_video(o) || gp_filetype_takes(o->as, "member")))
         strcpy(a->text, "write a smaller type, or less of each frame");
     else if (gp_filetype_takes(o->as, "compression") && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
@@ -185,7 +187,7 @@ static void advise(gp_advice *a)
 }
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM, y4m: u8 or u16; JPEG: u8; TIFF: all but c64; PFM, Ogg: f32; WAV, AIFF: "
+    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM, video: u8 or u16; JPEG: u8; TIFF: all but c64; PFM, Ogg: f32; WAV, AIFF: "
       "i16, i32, f32 or f64; FLAC: i16, i32; text: all but f16 and c64" },
     { "*", GP_ACCEPT_ANY, true, "of a table (`columns`): more buffers, whose numbers stand behind the first one's" }, { 0 }
 };
@@ -202,8 +204,8 @@ static const gp_opt options[] = {
     { GP_BOOL(gp_write_opts, stack), .help = "one .npy, .npz, Zarr store or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
-              "on), not only when it is whole, and the header of a .npy always says how many rows "
-              "are there" },
+              "on), not only when it is whole; the header of a .npy always says how many rows are there, and a video can be "
+              "played as far as it was written" },
     { GP_INT(gp_write_opts, rotate_frames), .min = 0, .max = 1e18, .unit = "frames",
       .help = "begin another file after so many frames: %05d is then the number of the file, %t the time of its first "
               "frame; 0: never" },
@@ -229,18 +231,32 @@ static const gp_opt options[] = {
       .help = "zarr: how many rows a chunk has; each chunk is a file. 0: as many as a frame" },
     { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
     { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING "|mono",
-      .help = "jpeg, y4m: how many pixels share a color: four, two side by side, none; y4m: without colors. Of y4m "
-              "frames with 3 axes are 4:4:4 where it is not said" },
+      .help = "jpeg, video: how many pixels share a color: four, two side by side, none; video: without colors. Where it is not "
+              "said, planes with 3 axes are 4:4:4, and lossless codecs store frames as they are" },
+    { GP_TEXT(gp_write_opts, codec), .def = "",
+      .help = "video: h264, hevc, vp9, av1, ffv1 (lossless), mjpeg, or an encoder of libavcodec, as libx264rgb; where it is not "
+              "said h264, of .webm vp9" },
+    { GP_FLOAT(gp_write_opts, crf), .def = "-1", .min = -1, .max = 63,
+      .help = "video: constant quality, as the encoder counts it: less is better; -1: its default" },
+    { GP_TEXT(gp_write_opts, preset), .def = "", .help = "video: how fast it is encoded, as the encoder calls it: h264 has "
+      "ultrafast to veryslow" },
+    { GP_INT(gp_write_opts, bitrate), .min = 0, .max = 1e12, .unit = "bit/s", .help = "video: in place of a quality; 0: none" },
+    { GP_ENUM(gp_write_opts, colors), .def = "keep", .choices = "keep|planes",
+      .help = "video: keep: red, green and blue, or gray; planes: luma and chroma as a .y4m has them" },
+    { GP_ENUM(gp_write_opts, matrix), .def = "auto", .choices = "auto|bt601|bt709|bt2020",
+      .help = "video: how luma and chroma are made of colors, or were; auto: bt709 above 576 rows or from 1280 columns on, else "
+              "bt601" },
     { GP_TEXT(gp_write_opts, frame_rate), .def = "", .unit = "Hz",
-      .help = "y4m: frames a second, 25 or 30000/1001; required, as a frame does not say it" },
+      .help = "video: frames a second, 25 or 30000/1001; where it is not said, of what is encoded, frames have their times, if "
+              "the pipeline lists 'pts' or 'time' under 'metadata'" },
     { GP_TEXT(gp_write_opts, pixel_aspect), .def = "1:1",
-      .help = "y4m: the width of a pixel to its height; 0:0: not said" },
+      .help = "video: the width of a pixel to its height; 0:0: not said" },
     { GP_ENUM(gp_write_opts, siting), .def = "jpeg", .choices = GP_Y4M_SITING,
-      .help = "y4m, 4:2:0: where colors lie: between four pixels, beside the left two, on the left ones as in DV" },
+      .help = "video, 4:2:0: where colors lie: between four pixels, beside the left two, on the left ones as in DV" },
     { GP_ENUM(gp_write_opts, range), .def = "none", .choices = "none|limited|full",
-      .help = "y4m: what the header says of the range of values; none: nothing, which others take for limited" },
+      .help = "video: the range of luma and chroma, which the file says; none: limited, which a .y4m does not say" },
     { GP_INT(gp_write_opts, bits), .min = 0, .max = 16,
-      .help = "y4m: how many of a value's bits are used; 0: 8 of u8, 16 of u16" },
+      .help = "video: how many of a value's bits are used; 0: 8 of u8, 16 of u16" },
     { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",
       .help = "wav, flac, ogg, aiff: rows a second; where it is not said, what the frames say, if the pipeline lists "
               "'sample_rate' under 'metadata'" },

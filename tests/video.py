@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""video.py GPIPE - video that ffmpeg writes is read by gpipe, and what gpipe writes by ffmpeg, as .y4m files, by pipes and as
-mp4; files of other containers and codecs; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
-import glob, json, os, random, shutil, signal, struct, subprocess, sys, tempfile
+"""video.py GPIPE - video that ffmpeg writes is read by gpipe, and what gpipe writes by ffmpeg, as .y4m files, by pipes and
+encoded; files of other containers and codecs; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
+import glob, json, math, os, random, resource, shutil, signal, struct, subprocess, sys, tempfile, time
 from kit import bytes_of, check, gpipe, quick, ran, runs, total
 
 if not shutil.which("ffmpeg"):
@@ -501,8 +501,6 @@ def others_messages():
 def refused():
     with open("f.mp4", "wb") as f:
         f.write(b"no video at all")
-    with open("w.yaml", "w") as f:
-        f.write("stages:\n  - {use: read, path: h264.mp4, out: x}\n  - {use: write, path: w.mp4, in: x}\n")
     for options, says in (("", "is no video that libavformat reads"), (", format: video", "is no video"), (", shrink: 2", "video file"),
                           (", shuffle: 3", "shuffle")):
         status, text, _ = frames_of("f.mp4" if not options else "h264.mp4" if options != ", format: video" else "f.mp4", options)
@@ -526,8 +524,215 @@ def refused():
         f.write("stages:\n  - {use: read, path: h264.mp4, shuffle: 3, out: x}\n  - {use: discard, in: x}\n")
     status, text = gpipe_says("check", "s.yaml")
     check("a video cannot be shuffled", status and "'shuffle' has no effect on a video" in text, text)
-    status, text = gpipe_says("run", "w.yaml")
-    check("mp4 is not written", status and "let a program do it" in text, text)
+
+
+# ---- files that are written ----------------------------------------------
+
+def write(name, options="frame_rate: 25", source="src.mkv", how="", top="", limit=None):
+    """What gpipe makes of a video, under another name: an exit status, what it says."""
+    with open("write.yaml", "w") as f:
+        f.write(f"{top}stages:\n  - {{use: read, path: '{source}', out: x{how}}}\n  - {{use: write, path: '{name}', in: x, {options}}}\n")
+    p = subprocess.run([gpipe, "run", "-q", "write.yaml"], capture_output=True, text=True,
+                       preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+    return p.returncode, p.stdout + p.stderr
+
+
+def probe(name, what="stream=codec_name,width,height,pix_fmt,color_range,color_space,avg_frame_rate,sample_aspect_ratio"):
+    p = subprocess.run(["ffprobe", "-v", "error", "-show_entries", what, "-of", "default=nw=1", name], capture_output=True, text=True)
+    return p.stdout.split()
+
+
+def pts_of(name):
+    return [float(line.split("=")[1]) for line in probe(name, "frame=best_effort_timestamp_time")]
+
+
+def luma_of(rgb):
+    return [(77 * rgb[k] + 150 * rgb[k + 1] + 29 * rgb[k + 2]) >> 8 for k in range(0, len(rgb), 3)]
+
+
+def psnr(a, b):
+    error = sum((x - y) ** 2 for x, y in zip(a, b)) / max(1, len(a))
+    return 10 * math.log10(255 ** 2 / error) if error else math.inf
+
+
+# The name, options, what ffmpeg calls the codec and its pixels, the least PSNR, the encoder.
+WRITTEN = (("w.mp4", "", "h264", "yuv420p", 33, "libx264"), ("w.m4v", "crf: 12", "h264", "yuv420p", 36, "libx264"),
+           ("w.mov", "subsampling: 4:4:4, preset: ultrafast", "h264", "yuv444p", 36, "libx264"),
+           ("w.mkv", "bitrate: 2000000, subsampling: 4:2:2", "h264", "yuv422p", 33, "libx264"),
+           ("x.mp4", "live: true", "h264", "yuv420p", 33, "libx264"), ("x.mkv", "live: true", "h264", "yuv420p", 33, "libx264"),
+           ("w.webm", "crf: 20", "vp9", "yuv420p", 30, "libvpx-vp9"), ("y.mp4", "codec: hevc", "hevc", "yuv420p", 30, "libx265"),
+           ("z.mp4", "codec: mjpeg", "mjpeg", "yuvj420p", 36, "mjpeg"), ("v.mp4", "codec: vp9, live: true", "vp9", "yuv420p", 30, "libvpx-vp9"),
+           ("a.mkv", "codec: av1, preset: 10", "av1", "yuv420p", 30, "libsvtav1"),
+           ("r.mp4", "codec: libx264rgb, crf: 0", "h264", "gbrp", math.inf, "libx264rgb"), ("p.mov", "codec: png", "png", "rgb24", math.inf, "png"))
+
+
+def encoded():
+    """What is read back, by gpipe and by ffmpeg, is near to what was written, all of it."""
+    if not clip("src.mkv", "ffv1", "bgr0", n=N):
+        return
+    source = raw("src.mkv", "rgb24")
+    gray = luma_of(source)
+    for name, options, codec, pixels, least, encoder in WRITTEN:
+        if encoder not in ENCODERS:
+            print(f"video: SKIPPED: {name}: this ffmpeg has no encoder {encoder}")
+            continue
+        if quick and name in ("w.m4v", "x.mkv", "v.mp4", "p.mov"):
+            continue
+        status, text = write(name, ("frame_rate: 25, " + options).rstrip(", "))
+        told = probe(name) if status == 0 else []
+        check(f"{name}, {options}", status == 0 and {f"codec_name={codec}", f"pix_fmt={pixels}", "width=96", "height=64",
+                                                     "avg_frame_rate=25/1", "sample_aspect_ratio=1:1"} <= set(told), (text, told))
+        if pixels.startswith("yuv"):
+            tags = {"color_range=pc"} if codec == "mjpeg" else {"color_range=tv", "color_space=smpte170m"}
+            check(f"{name}: tags", tags <= set(told), told)
+        by_ffmpeg, (_, text, by_gpipe) = raw(name, "rgb24") or b"", frames_of(name)
+        for who, data in (("ffmpeg", by_ffmpeg), ("gpipe", by_gpipe)):         # chroma is made finer in several ways
+            near = psnr(luma_of(data), gray)
+            check(f"{name}: by {who}", len(data) == len(source) and near >= least
+                  and all(abs(sum(data[k::3]) - sum(source[k::3])) < len(gray) * 2 for k in range(3)), (len(data), near, text))
+        check(f"{name}: times", [round(t, 3) for t in pts_of(name)] == [k / 25 for k in range(N)], pts_of(name))
+    # With more bits, and chosen colors.
+    for options, tags in (("frame_rate: 30000/1001, matrix: bt2020, range: full, pixel_aspect: 16:11, codec: ffv1, subsampling: 4:4:4",
+                           {"color_space=bt2020nc", "color_range=pc", "avg_frame_rate=30000/1001", "pix_fmt=yuv444p",
+                            "sample_aspect_ratio=16:11"}),
+                          ("frame_rate: 12.5, subsampling: mono, codec: ffv1", {"pix_fmt=gray", "avg_frame_rate=25/2"})):
+        status, text = write("t.mkv", options)
+        check(f"tags of {options}", status == 0 and tags <= set(probe("t.mkv")), (text, probe("t.mkv")))
+        if "mono" not in options:
+            got = frames_of("t.mkv")[2]
+            check("colors of it", len(got) == len(source) and max(abs(x - y) for x, y in zip(got, source)) <= 1)
+    for size, space in (("1280x64", "bt709"), ("96x64", "smpte170m"), ("64x578", "bt709"), ("64x576", "smpte170m")):
+        ok = clip("s.mkv", "ffv1", "bgr0", "", size, n=1)
+        status, text = write("t.mkv", "frame_rate: 25, codec: ffv1, subsampling: 4:4:4", "s.mkv")
+        check(f"{size} is {space}", ok and status == 0 and f"color_space={space}" in probe("t.mkv"), text)
+
+
+def exact():
+    """FFV1 and PNG keep what they get, however it is stored."""
+    for pix, size, how, options in (("bgr0", "96x64", "", ""), ("gray", "61x33", "", ""), ("bgr0", "61x33", "", ""), ("gbrp10le", "96x64", "", ", bits: 10"),
+                                    ("gbrp16le", "34x17", "", ""), ("gray12le", "96x64", "", ", bits: 12"), ("gray16le", "33x9", "", ""),
+                                    ("yuv420p", "96x64", ", colors: planes", ", colors: planes"),
+                                    ("yuv422p10le", "96x64", ", colors: planes", ", colors: planes, subsampling: 4:2:2, bits: 10"),
+                                    ("yuv444p", "61x33", ", colors: planes", ", colors: planes"),
+                                    ("gray", "61x33", ", colors: planes", ", colors: planes, subsampling: mono")):
+        ok = clip("e.mkv", "ffv1", pix, "", size, "testsrc")
+        status, text = write("f.mkv", "frame_rate: 25, codec: ffv1" + options, "e.mkv", how)
+        want, got = frames_of("e.mkv", how)[2], frames_of("f.mkv", how)[2]
+        check(f"FFV1 of {pix}, {size}", ok and status == 0 and want and got == want and f"pix_fmt={pix}" in probe("f.mkv"),
+              (text, len(got), len(want), probe("f.mkv")))
+        if how:
+            check(f"FFV1 of {pix}, by ffmpeg", raw("f.mkv", pix) == raw("e.mkv", pix))
+    ok = clip("e.mkv", "ffv1", "gray")
+    status, text = write("g.mp4", "frame_rate: 25", "e.mkv", ", colors: gray")
+    want, got = frames_of("e.mkv")[2], frames_of("g.mp4", ", colors: gray")[2]
+    check("gray in an mp4", ok and status == 0 and "pix_fmt=yuv420p" in probe("g.mp4") and len(got) == len(want) and psnr(got, want) > 30, text)
+
+
+def times_written():
+    """Frames have the times that they had, also where these vary; what cannot be is an error of its frame."""
+    pts = "metadata: [pts]\n"
+    clip("vfr.mkv", "ffv1", "yuv420p", "-vf select='not(eq(mod(n,5),2))',setpts='PTS*(1+mod(N,3)/7)+2/TB' -vsync vfr -enc_time_base -1")
+    want = pts_of("vfr.mkv")
+    for name in ("t.mp4", "t.mkv", "t.webm"):
+        status, text = write(name, "if_exists: replace", "vfr.mkv", top=pts)
+        got = pts_of(name) if status == 0 else []
+        check(f"{name}: times that vary", len(got) == len(want) > 10 and all(abs(a - b - want[0]) < 0.0011 for a, b in zip(want, got)), (text, want, got))
+    status, text = write("t.mp4", "frame_rate: 10", "vfr.mkv", top=pts)
+    check("a rate in place of times", status == 0 and pts_of("t.mp4") == [k / 10 for k in range(len(want))], text)
+    status, text = write("t.mp4", "live: false", "src.mkv", ", loop: true, frames: 50", top=pts)
+    check("times that go back", status == 1 and f"frame {N}: 't.mp4' cannot be written: the frame's 'pts' is not later" in text, text)
+    with open("g.yaml", "w") as f:
+        f.write("metadata: [pts]\nbuffers: {x: {dtype: u8, shape: [16, 16, 3]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
+                "  - {use: write, path: t.mp4, in: x}\n")
+    status, text = gpipe_says("run", "g.yaml")
+    check("no times", status == 1 and "frame 0: 't.mp4' cannot be written: the frame's metadata have no 'pts'" in text, text)
+    with open("g.yaml", "w") as f:
+        f.write("metadata: [time]\nbuffers: {x: {dtype: u8, shape: [16, 16, 3]}}\nstages:\n  - {use: generate, frames: 12, rate: 200, out: x}\n"
+                "  - {use: write, path: t.mp4, in: x}\n")
+    status, text = gpipe_says("run", "g.yaml")
+    got = pts_of("t.mp4")
+    check("times of a clock", status == 0 and len(got) == 12 and got == sorted(set(got)) and got[0] == 0 and got[-1] > 0.05, (text, got))
+    status, text = write("part-%02d.mp4", "frame_rate: 25, rotate_frames: 8")
+    parts = sorted(glob.glob("part-*.mp4"))
+    check("files that follow each other", status == 0 and [len(pts_of(p)) for p in parts] == [8, 8, 4] and all(pts_of(p)[0] == 0 for p in parts), text)
+    status, text = write("one-%02d.mkv", "frame_rate: 25, codec: ffv1", how=", frames: 2", source="src.mkv")
+    check("a file for each frame", status == 0 and raw("one-00.mkv", "rgb24") + raw("one-01.mkv", "rgb24") == raw("src.mkv", "rgb24")[:2 * 96 * 64 * 3], text)
+
+
+def not_written():
+    clip("odd.mkv", "ffv1", "bgr0", "", "61x33", "testsrc", n=2)
+    for name, options, source, top, code, place, says in (
+            ("no.mp4", "codec: h265", "src.mkv", "", 3, "h265", "this libavcodec has no encoder 'h265'; for such a file it has "),
+            ("no.webm", "codec: h264", "src.mkv", "", 3, "h264", "cannot hold what 'libx264' makes; for such a file this libavcodec has "),
+            ("no.mp4", "preset: bad", "src.mkv", "", 1, "'no.mp4'", "'no.mp4' cannot be encoded: 'libx264' says 'Error setting preset/tune bad/"),
+            ("no.mkv", "codec: ffv1, preset: fast", "src.mkv", "", 3, "ffv1", "'ffv1' has no 'preset'"),
+            ("no.mkv", "codec: ffv1, crf: 3", "src.mkv", "", 3, "ffv1", "'ffv1' has no 'crf', as it is lossless"),
+            ("no.avi", "crf: 3", "src.mkv", "", 3, "'no.avi'", "of which gpipe writes .mp4, .m4v, .mov, .mkv and .webm: let a program"),
+            ("no.mp4", "crf: 3", "odd.mkv", "", 3, "'no.mp4'", "is stored as 4:2:0, where colors are of two pixels side by side in two rows, "
+             "and has 33 rows of 61 pixels: crop or pad them, or set 'subsampling: 4:4:4'"),
+            ("no.mp4", "codec: mjpeg, matrix: bt709", "src.mkv", "", 3, "mjpeg", "'mjpeg' has the full range and BT.601 alone"),
+            ("no.mp4", "append: true", "src.mkv", "", 3, "true", "frames can be added to raw data"),
+            ("no.mp4", "rotate_size: 1000", "src.mkv", "", 3, "'no.mp4'", "put %05d into it"),
+            ("no%d.mp4", "rotate_size: 1000", "src.mkv", "", 3, "1000", "how large video becomes is known once it is finished"),
+            ("no.mp4", "live: true", "src.mkv", "resume: r\n", 3, "'no.mp4'", "needs what this one has written: give files several frames")):
+        if "libx264" in says and "libx264" not in ENCODERS:
+            continue
+        status, text = write(name, "frame_rate: 25, " + options, source, top=top)
+        with open("write.yaml") as f:
+            line = f.read().splitlines()[-1]
+        check(f"not written: {options} of {source}", status == code and says in text and f":{line.rindex(place) + 1}: error: " in text, (status, text))
+        check("nothing is there", not glob.glob("no.*") + glob.glob("no[0-9]*"), glob.glob("no*"))
+    status, text = write("no.mp4", "crf: 20")
+    check("no rate", status == 3 and "set 'frame_rate', for instance to 25 or 30000/1001; or where frames are from videos, say 'metadata: [pts]'" in text, text)
+    status, text = write("no.mkv", "frame_rate: 25, subsampling: 4:4:4", "odd.mkv")
+    check("an odd size", status == 0 and {"width=61", "height=33", "pix_fmt=yuv444p"} <= set(probe("no.mkv")), text)
+    with open("deep.yaml", "w") as f:
+        f.write("buffers: {x: {dtype: u16, shape: [16, 16, 3]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
+                "  - {use: write, path: deep.mp4, frame_rate: 25, in: x}\n")
+    status, text = gpipe_says("check", "deep.yaml")
+    check("16 bits of H.264", status and "cannot hold 4:2:0 of 16 bits as 'libx264', which takes yuv420p, " in text, text)
+    status, text = gpipe_says("run", "--set", "stages.write.bits=10", "deep.yaml")
+    check("10 bits of H.264", status == 0 and "pix_fmt=yuv420p10le" in probe("deep.mp4"), text)
+
+
+def no_room():
+    """A file that may not grow: the run fails at a frame; what is there can be played, where it has its name."""
+    for name, options in (("full.mkv", "codec: ffv1"), ("full.mp4", "codec: mjpeg, live: true"), ("fuller.mkv", "codec: ffv1, live: true")):
+        n = 40000
+        status, text = write(name, "frame_rate: 25, " + options, how=", loop: true, frames: 200", limit=n)
+        check(f"{name}: no room", status == 1 and f"'{name}' cannot be written: File too large" in text and "error: frame " in text,
+              (status, text))
+        there = name if "live" in options else name + ".partial"
+        check(f"{name}: what is there", os.path.exists(there) and os.path.getsize(there) <= n and os.path.exists(name) == ("live" in options),
+              glob.glob("full*"))
+        if name.endswith("mkv"):
+            p = subprocess.run(["ffmpeg", "-v", "error", "-i", there, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], capture_output=True)
+            size, whole = 96 * 64 * 3, raw("src.mkv", "rgb24")
+            k = len(p.stdout) // size
+            check(f"{name}: plays", k > 1 and p.stdout[:size] == whole[:size] and p.stdout[size:2 * size] == whole[size:2 * size], k)
+
+
+def ended():
+    """Ctrl-C ends a file whole; a file that is live can be played after SIGKILL."""
+    for name, options, end in (("int.mp4", "crf: 23", signal.SIGINT), ("kill.mp4", "live: true", signal.SIGKILL), ("kill.mkv", "live: true", signal.SIGKILL),
+                               ("kill.mov", "live: true, codec: mjpeg", signal.SIGKILL), ("kill.webm", "live: true, codec: vp9", signal.SIGKILL)):
+        with open("end.yaml", "w") as f:
+            f.write(f"stages:\n  - {{use: read, path: src.mkv, loop: true, out: x}}\n  - {{use: write, path: {name}, frame_rate: 25, in: x, {options}}}\n")
+        p = subprocess.Popen([gpipe, "run", "-q", "end.yaml"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        seen = lambda: [f for f in (name, *glob.glob(f".{name}.gpipe-*")) if os.path.exists(f) and os.path.getsize(f) > 100000]
+        while not seen() and p.poll() is None:
+            time.sleep(0.01)
+        p.send_signal(end)
+        said = p.communicate()[1]
+        check(f"{name} is ended", p.returncode == (130 if end == signal.SIGINT else -9), (p.returncode, said))
+        data = raw(name, "rgb24") or b"" if os.path.exists(name) else b""
+        size = 96 * 64 * 3
+        one = raw("src.mkv", "rgb24")
+        check(f"{name} plays", len(data) >= 25 * size and psnr(data[:len(one)], one) > 27, (len(data) // size, said))
+        status, text, got = frames_of(name)
+        check(f"{name} is read", status == 0 and len(got) == len(data), (text, len(got), len(data)))
+        if end == signal.SIGINT:
+            check("an interrupted file is whole", "cut off" not in text and len(pts_of(name)) * size == len(data), text)
 
 
 def files():
@@ -538,7 +743,7 @@ def files():
         print("video: SKIPPED: files, as gpipe was " + NO_LIBRARY)
         return False
     for test in (planes_of_files, colors, stored_as_rgb, turned, odd_sizes, times, which, starts, interrupted, damaged, same_each_time, cut_off,
-                 others_messages, refused):
+                 others_messages, refused, encoded, exact, times_written, not_written, no_room, ended):
         test()
     return True
 

@@ -35,7 +35,8 @@ typedef struct gp_rowsfile_how {
     bool decimal_comma;        /* ... its numbers are 3,5, and no comma separates them */
     int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
     const char *const *key; int nkeys; /* of a reader: the names of numbers that the pipeline lists */
-    const struct gp_y4m *video;        /* of a writer of .y4m: what its header says */
+    const struct gp_y4m *video;        /* of a writer of video: what the header of a .y4m says, */
+    const struct gp_video_how *encode; /* ... and of another one, how it is encoded */
 } gp_rowsfile_how;
 
 /* An open file that is read: the first member of a format's own struct, which all workers share. */
@@ -85,7 +86,7 @@ void *gp_rows_new(size_t bytes, int fd, int64_t *size, char err[GP_WHY]);
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
-    const char *magic[9], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those
+    const char *magic[9], *options[16]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those
                                           of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */
@@ -128,6 +129,9 @@ struct gp_rowsfile {
     /* Of what is a folder: may it replace what is at `path`, a folder, too? */
     bool (*may_replace)(const char *path, char err[GP_WHY]);
     char separator;                    /* of text: what stands between numbers that are written; 0: JSON */
+    /* NULL, else with create(): can a file of this name be made so? What was chosen where the best is not there is in `note`,
+     * or "". */
+    bool (*fits)(const gp_rowsfile_how *how, const char *path, char note[GP_WHY], char err[GP_WHY]);
     /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type.
      * NULL: an error. */
     gp_rows_out *(*create)(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path,

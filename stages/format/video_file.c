@@ -5,13 +5,14 @@
  * are decoded, too: a packet may give no picture where it is damaged, so that none has a number before those in front of it
  * were decoded. What several threads make of damage differs from run to run: at its first sign one thread decodes the file
  * again from its beginning, and what that makes is handed out. */
+#include <string.h>
 #include "rows_file.h"
+#include "video_how.h"
 
 #ifdef GP_VIDEO
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "video.h"
 
 static bool video_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
@@ -305,18 +306,45 @@ static gp_status video_take(gp_rows *rows, void **own, int64_t row, gp_call *c, 
 #define video_said NULL
 #define video_leave NULL
 #define video_close NULL
+
+static bool gp_video_fits(const gp_rowsfile_how *how, const char *path, char note[GP_WHY], char err[GP_WHY])
+{
+    return gp_why(err, "is a video, and this gpipe was built without libavformat: install libavformat-dev (Debian, Ubuntu), "
+                  "version 59 or later, and build it again, or let a program encode it, as in 'command: [ffmpeg, -i, \"-\", "
+                  "FILE]' with 'format: y4m'");
+}
+
+static gp_rows_out *gp_video_create(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path, char err[GP_WHY])
+{
+    return GP_NULL(gp_video_fits(how, path, err, err));
+}
+#define gp_video_append NULL
+#define gp_video_finish NULL
 #endif
+
+const char *gp_video_container(const char *path)
+{
+    static const char *const names[][2] = { { ".mp4", "mp4" }, { ".m4v", "mp4" }, { ".mov", "mov" }, { ".mkv", "matroska" },
+                                            { ".webm", "webm" } };
+    const char *dot = strrchr(path, '.');
+    size_t i = 0;
+    while (dot && i < 5 && strcasecmp(dot, names[i][0]))
+        i++;
+    return dot && i < 5 ? names[i][1] : NULL;
+}
 
 static const char *video_why_not(const gp_type *type, const char *path)
 {
-    return "gpipe does not encode video";
+    return type->dtype == GP_U8 || type->dtype == GP_U16 ? NULL : "video holds u8 or u16";
 }
 
 const gp_rowsfile gp_video = {
     .name = "video", .magic = { "????ftyp", "\x1a\x45\xdf\xa3", "RIFF????AVI ", "DKIF", "GIF8" },
-    .options = { "range", "orientation", "max_pixels", "colors", "stream" },
+    .options = { "range", "orientation", "max_pixels", "colors", "stream", "codec", "crf", "preset", "bitrate", "matrix",
+                 "frame_rate", "subsampling", "pixel_aspect", "siting", "bits" },
     .program = "ffmpeg, -v, error, -xerror, -i, FILE, -pix_fmt, rgb24, -f, rawvideo, '-'",
-    .is_video = true, .decode_ns = 3,
+    .is_video = true, .decode_ns = 3, .encode_ns = { [3] = 5 },
     .head = video_head, .open = video_open, .take = video_take, .read = video_read, .said = video_said,
     .leave = video_leave, .close = video_close, .why_not = video_why_not,
+    .fits = gp_video_fits, .create = gp_video_create, .append = gp_video_append, .finish = gp_video_finish,
 };

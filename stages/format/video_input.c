@@ -27,7 +27,7 @@ static _Thread_local bool ours;        /* this thread opens or demuxes a file of
 
 static void hear(void *of, int level, const char *format, va_list args)
 {
-    if (!gp_video_hears(of, level, format, args) && !ours)
+    if (!gp_video_hears(of, level, format, args) && !gp_video_writes(of, level, format, args) && !ours)
         gp_av.av_log_default_callback(of, level, format, args);
 }
 
@@ -47,6 +47,12 @@ static void open_library(void)
         gp_av.av_log_set_callback(hear), library.tells = true;
     if (others)
         dlclose(others);
+}
+
+bool gp_video_library(char err[GP_WHY])
+{
+    pthread_once(&library.once, open_library);
+    return library.ok || gp_why(err, "%s", library.why);
 }
 
 const char *gp_video_error(int error, char text[AV_ERROR_MAX_STRING_SIZE])
@@ -137,9 +143,8 @@ bool gp_video_open(gp_video_input *in, const gp_rowsfile_how *how, char err[GP_W
     enum { BUFFER = 1 << 16 };
     static const char NO_PROTOCOL[] = "none";
     char text[AV_ERROR_MAX_STRING_SIZE];
-    pthread_once(&library.once, open_library);
-    if (!library.ok)
-        return gp_why(err, "%s", library.why);
+    if (!gp_video_library(err))
+        return false;
     unsigned char *buffer = gp_av.av_malloc(BUFFER);
     AVIOContext *io = buffer ? gp_av.avio_alloc_context(buffer, BUFFER, 0, &in->from, get_bytes, NULL, seek_to) : NULL;
     AVFormatContext *f = io ? gp_av.avformat_alloc_context() : NULL;

@@ -34,10 +34,14 @@ static bool look_at_format(int format, gp_look *l, char err[GP_WHY])
     return true;
 }
 
+int gp_matrix_of_size(int64_t width, int64_t height)
+{
+    return width >= 1280 || height > 576 ? GP_BT709 : GP_BT601;
+}
+
 static bool look_at_colors(const AVCodecParameters *p, const gp_rowsfile_how *how, gp_look *l, char err[GP_WHY])
 {
     char word[64];
-    bool hd = p->width >= 1280 || p->height > 576;
     l->to = how->colors == GP_COLORS_PLANES ? l->from : how->colors == GP_COLORS_GRAY ? GP_GRAY
           : how->colors == GP_COLORS_RGB || l->from != GP_GRAY ? GP_RGB : GP_GRAY;
     if (p->color_range && l->from != GP_RGB && !l->planes.range)
@@ -52,7 +56,7 @@ static bool look_at_colors(const AVCodecParameters *p, const gp_rowsfile_how *ho
     case AVCOL_SPC_BT470BG: case AVCOL_SPC_SMPTE170M: l->matrix = GP_BT601; break;
     case AVCOL_SPC_BT709: l->matrix = GP_BT709; break;
     case AVCOL_SPC_BT2020_NCL: l->matrix = GP_BT2020; break;
-    case AVCOL_SPC_UNSPECIFIED: case AVCOL_SPC_RESERVED: l->matrix = hd ? GP_BT709 : GP_BT601; break;
+    case AVCOL_SPC_UNSPECIFIED: case AVCOL_SPC_RESERVED: l->matrix = gp_matrix_of_size(p->width, p->height); break;
     default:
         snprintf(word, sizeof word, "%d (ITU-T H.273, table 4)", (int)p->color_space);
         if (l->from != l->to && l->from != GP_RGB && l->from != GP_GRAY)

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include "color_how.h"
 #include "writer.h"
 
 enum {
@@ -157,6 +158,12 @@ bool gp_write_creates(const gp_write_opts *o)
 bool gp_write_is_video(const gp_write_opts *o)
 {
     const gp_rowsfile *f = gp_rowsfile_of(o->as);
+    return f && f->is_video;
+}
+
+bool gp_write_begins(const gp_write_opts *o)
+{
+    const gp_rowsfile *f = gp_rowsfile_of(o->as);
     return f && f->begin;
 }
 
@@ -164,38 +171,6 @@ bool gp_write_is_folder(const gp_write_opts *o)
 {
     const gp_rowsfile *f = gp_rowsfile_of(o->as);
     return f && f->is_folder;
-}
-
-/* Checks what the header of a video says, as far as it does not depend on its frames. */
-static bool check_video(gp_shape *s, gp_write_opts *o)
-{
-    o->video = (gp_y4m){ .siting = o->siting, .range = o->range };
-    if (!*o->frame_rate)
-        return gp_shape_fail(s, o->to, "'%s' needs to know how many frames are a second: set 'frame_rate', for "
-                                       "instance to "
-                             "25 or 30000/1001", o->path);
-    if (!gp_y4m_ratio(o->frame_rate, o->video.rate))
-        return gp_shape_fail(s, "frame_rate", "'%s' is not a frame rate such as 25, 12.5 or 30000/1001", o->frame_rate);
-    if (strcmp(o->pixel_aspect, "0:0") && !gp_y4m_ratio(o->pixel_aspect, o->video.aspect))
-        return gp_shape_fail(s, "pixel_aspect", "'%s' is not a ratio such as 1:1 or 16:11; 0:0 means not "
-                                        "known", o->pixel_aspect);
-    return true;
-}
-
-/* The rest, from the type of the frames. */
-static bool check_planes(gp_shape *s, gp_write_opts *o, const gp_type *t)
-{
-    char why[GP_WHY];
-    bool chosen = gp_shape_node(s, "subsampling") != NULL, deep = t->dtype == GP_U16;
-    o->video.subsampling = t->ndim == 3 && !chosen ? GP_Y4M_444 : o->subsampling;
-    o->video.bits = o->bits ? (int)o->bits : deep ? 16 : 8;
-    if (o->bits && deep != (o->bits > 8))
-        return gp_shape_fail(s, "bits", "8 bits are u8, 9 to 16 are u16, and frames of '%s' are %s", s->in_name[0],
-                             gp_dtype_name(t->dtype));
-    if (o->video.subsampling != GP_Y4M_420 && !gp_shape_without(s, "siting", "a video that is not 4:2:0"))
-        return false;
-    o->rows.video = &o->video;
-    return gp_y4m_take(&o->video, t, why) || gp_shape_fail(s, o->to, "'%s' %s", o->path, why);
 }
 
 /* Does that travel with frames? */
@@ -208,14 +183,81 @@ static bool lists(gp_shape *s, const char *key)
     return n > 0;
 }
 
+/* Checks what the header of a video says, as far as it does not depend on its frames. */
+static bool check_video(gp_shape *s, gp_write_opts *o)
+{
+    const bool coded = gp_write_creates(o);
+    o->video = (gp_y4m){ .siting = o->siting, .range = o->range };
+    o->encode = (gp_video_how){ .codec = o->codec, .preset = o->preset, .crf = o->crf, .bitrate = o->bitrate, .live = o->live,
+                                .matrix = o->matrix - 1 };
+    if (coded && !gp_video_container(o->path))
+        return gp_shape_fail(s, o->to, "'%s' is a video, of which gpipe writes " GP_VIDEO_CONTAINERS ": let a program make "
+                             "others, as in 'command: [ffmpeg, -i, \"-\", out.gif]' with 'format: y4m'", o->path);
+    if (coded && !*o->frame_rate)
+        o->encode.times = lists(s, "pts") ? "pts" : lists(s, "time") ? "time" : NULL;
+    if (!*o->frame_rate && !o->encode.times)
+        return gp_shape_fail(s, o->to, "'%s' needs to know how many frames are a second: set 'frame_rate', for instance to 25 or "
+                             "30000/1001%s", o->path, coded ? "; or where frames are from videos, say 'metadata: [pts]' at the "
+                             "top, where they are from instruments, 'metadata: [time]'" : "");
+    if (*o->frame_rate && !gp_y4m_ratio(o->frame_rate, o->video.rate))
+        return gp_shape_fail(s, "frame_rate", "'%s' is not a frame rate such as 25, 12.5 or 30000/1001", o->frame_rate);
+    if (strcmp(o->pixel_aspect, "0:0") && !gp_y4m_ratio(o->pixel_aspect, o->video.aspect))
+        return gp_shape_fail(s, "pixel_aspect", "'%s' is not a ratio such as 1:1 or 16:11; 0:0 means not "
+                                        "known", o->pixel_aspect);
+    return true;
+}
+
+/* Of a video that is encoded: how frames become what is stored, and whether they can. */
+static bool check_coded(gp_shape *s, gp_write_opts *o, const gp_type *t, bool chosen)
+{
+    static const int kind[] = { [GP_Y4M_420] = GP_YUV420, [GP_Y4M_422] = GP_YUV422, [GP_Y4M_444] = GP_YUV444,
+                                [GP_Y4M_MONO] = GP_GRAY };
+    char why[GP_WHY], note[GP_WHY], have[128];
+    const char *at = gp_shape_node(s, "codec") ? "codec" : o->to;
+    const bool planes = o->colors, gray = t->ndim == 2 || (t->ndim == 3 && t->dim[2] == 1);
+    if (!planes && !gray && !(t->ndim == 3 && t->dim[2] == 3))
+        return gp_shape_fail(s, o->to, "'%s' cannot hold %s: frames are [H, W, 3] of red, green and blue, or gray, [H, W]; with "
+                             "'colors: planes' they are as of a .y4m", o->path, gp_type_text(t, have));
+    o->encode.from = planes ? kind[o->video.subsampling] : gray ? GP_GRAY : GP_RGB;
+    o->encode.to = planes || chosen ? kind[o->video.subsampling] : -1;
+    if (!planes)
+        o->video.height = t->dim[0], o->video.width = t->dim[1];
+    o->rows.encode = &o->encode;
+    if (!gp_rowsfile_of(o->as)->fits(&o->rows, o->path, note, why))
+        return gp_shape_fail(s, at, "'%s' %s", o->path, why);
+    if (*note)
+        gp_shape_warn(s, at, "'%s' %s", o->path, note);
+    return true;
+}
+
+/* The rest, from the type of the frames. */
+static bool check_planes(gp_shape *s, gp_write_opts *o, const gp_type *t)
+{
+    char why[GP_WHY];
+    bool chosen = gp_shape_node(s, "subsampling") != NULL, deep = t->dtype == GP_U16;
+    o->video.subsampling = t->ndim == 3 && !chosen && (!gp_write_creates(o) || o->colors) ? GP_Y4M_444 : o->subsampling;
+    o->video.bits = o->bits ? (int)o->bits : deep ? 16 : 8;
+    if (o->bits && deep != (o->bits > 8))
+        return gp_shape_fail(s, "bits", "8 bits are u8, 9 to 16 are u16, and frames of '%s' are %s", s->in_name[0],
+                             gp_dtype_name(t->dtype));
+    if (o->video.subsampling != GP_Y4M_420 && !gp_shape_without(s, "siting", "a video that is not 4:2:0"))
+        return false;
+    o->rows.video = &o->video;
+    if ((!gp_write_creates(o) || o->colors) && !gp_y4m_take(&o->video, t, why))
+        return gp_shape_fail(s, o->to, "'%s' %s", o->path, why);
+    return !gp_write_creates(o) || check_coded(s, o, t, chosen);
+}
+
 /* Refuses options of other formats than that of the file. */
 static bool check_format(gp_shape *s, gp_write_opts *o)
 {
+#define ENCODED "video, or not encoded"
     static const struct { const char *name, *what; } options[] = {
-        { "compression", "PNG, TIFF or Zarr" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or .y4m" },
-        { "sample_rate", "recording" }, { "frame_rate", ".y4m" }, { "pixel_aspect", ".y4m" }, { "siting", ".y4m" },
-        { "bits", ".y4m" }, { "range", ".y4m" }, { "member", ".npz" }, { "chunk", "Zarr" },
-        { "columns", ".csv or .tsv" },
+        { "compression", "PNG, TIFF or Zarr" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or video" },
+        { "sample_rate", "recording" }, { "frame_rate", "video" }, { "pixel_aspect", "video" }, { "siting", "video" },
+        { "bits", "video" }, { "range", "video" }, { "member", ".npz" }, { "chunk", "Zarr" },
+        { "columns", ".csv or .tsv" }, { "codec", ENCODED }, { "crf", ENCODED }, { "preset", ENCODED }, { "bitrate", ENCODED },
+        { "colors", ENCODED }, { "matrix", ENCODED },
     };
     char what[64];
     bool ok = true;
@@ -272,18 +314,15 @@ bool gp_write_check(gp_shape *s)
                              "'gpipe help files' lists the formats", o->path);
     o->as = o->as ? o->as : GP_RAW;
     const gp_rowsfile *rows = gp_rowsfile_of(o->as);
-    if (rows && rows->take)
-        return gp_shape_fail(s, o->to, "'%s' is a video, which gpipe does not encode: let a program do it, as in 'command: "
-                             "[ffmpeg, -i, \"-\", out.mp4]' with 'format: y4m'", o->path);
     o->numbered = !spawns && gp_path_has_number(o->path);
     o->named = !spawns && gp_path_has_name(o->path);
     o->timed = !spawns && gp_path_has_time(o->path);
     o->rotates = !spawns && (o->rotate_frames || o->rotate_time || o->rotate_size);
     o->single = ((o->numbered || o->timed) && !o->rotates) || o->named || (gp_write_is_pictures(o) && !spawns);
-    o->pages = rows && rows->pages;
+    o->pages = rows && (rows->pages || (rows->is_video && rows->create));
 
     o->arrays = o->as == GP_NPY && (o->to_stdout || spawns);
-    if ((o->to_stdout || spawns) && o->as != GP_RAW && !o->arrays && !gp_write_is_text(o) && !gp_write_is_video(o))
+    if ((o->to_stdout || spawns) && o->as != GP_RAW && !o->arrays && !gp_write_is_text(o) && !gp_write_begins(o))
         return gp_shape_fail(s, "format", "only raw data, npy, text and y4m can be written to %s",
                              spawns ? "a process" : "stdout");
     if (o->arrays && !gp_shape_without(s, "stack", "a stream, in which each frame is an array of its own"))
@@ -298,7 +337,7 @@ bool gp_write_check(gp_shape *s)
         return false;
     if (!check_format(s, o))
         return false;
-    if (gp_write_creates(o) && !gp_write_is_folder(o) && !gp_shape_without(s, "live", o->pages ? "a TIFF"
+    if (gp_write_creates(o) && !gp_write_is_folder(o) && !gp_write_is_video(o) && !gp_shape_without(s, "live", o->pages ? "a TIFF"
                                                  : stacks ? "a .npz, whose list of arrays is at its end"
                                                  : "a recording, whose header is right at its end only"))
         return false;

@@ -262,7 +262,7 @@ static struct iovec *arrays(gp_writer *w, const gp_frame *f, const struct iovec 
 static bool append_frames(gp_writer *w, gp_call *c, const gp_frame *f, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
 {
     struct iovec all[2 * GP_WRITE_RUN + 1];
-    if (gp_write_is_video(w->o))
+    if (gp_write_begins(w->o))
         return append(w, all, video_parts(w, v, n, all), rows, why);
     if (gp_write_is_text(w->o)) {
         bool ok = spell(w, c, f, n, v, why) && (!w->o->rotate_size || gp_rotate(w, c, f, v[0].iov_len, why));
@@ -359,7 +359,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
         f[0].status = GP_DROP;
         return true;
     }
-    const size_t before = gp_write_is_video(o) ? strlen(gp_rowsfile_of(o->as)->before) : 0;
+    const size_t before = gp_write_begins(o) ? strlen(gp_rowsfile_of(o->as)->before) : 0;
     const bool text = gp_write_is_text(o);         /* how long it becomes is known once it is spelled */
     if (o->rotates && !gp_rotate(w, c, &f[0], text ? 0 : gp_bytes(&f[0].in[0].type) + before, why))
         return fail(w, c, f, 1, why);

@@ -102,7 +102,7 @@ static bool encodes(const gp_writer *w)
 static bool spell_bytes(gp_writer *w, const gp_view *in, char why[GP_WHY])
 {
     char head[GP_NPY_HEADER_MAX];
-    const char *before = gp_write_is_video(w->o) ? gp_rowsfile_of(w->o->as)->before : "";
+    const char *before = gp_write_begins(w->o) ? gp_rowsfile_of(w->o->as)->before : "";
     size_t n = w->o->arrays ? gp_npy_header(&in->type, head, sizeof head) : 0;
     return gp_relay_add(w, before, strlen(before), why) && gp_relay_add(w, head, n, why)
         && gp_relay_add(w, in->data, gp_bytes(&in->type), why);
@@ -138,7 +138,7 @@ static int spell(gp_writer *w, gp_call *c, const gp_frame *f, int n, piece p[GP_
 
 static bool put(const gp_writer *w, const piece *p, size_t at, char why[GP_WHY])
 {
-    const char *before = gp_write_is_video(w->o) ? gp_rowsfile_of(w->o->as)->before : "";
+    const char *before = gp_write_begins(w->o) ? gp_rowsfile_of(w->o->as)->before : "";
     size_t n = strlen(before);
     return gp_ranges_put(w, before, n, at, why) && gp_ranges_put(w, p->data, p->n, at + n, why);
 }
@@ -163,7 +163,7 @@ static bool pass_on(gp_writer *w, gp_call *c, const char *mine)
 bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n)
 {
     piece p[GP_WRITE_RUN];
-    size_t at[GP_WRITE_RUN], more = gp_write_is_video(w->o) && !w->relay ? strlen(gp_rowsfile_of(w->o->as)->before) : 0;
+    size_t at[GP_WRITE_RUN], more = gp_write_begins(w->o) && !w->relay ? strlen(gp_rowsfile_of(w->o->as)->before) : 0;
     char why[GP_WHY];
     bool over;
     int before = c->errs->failed, placed = 0;

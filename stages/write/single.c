@@ -86,10 +86,10 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
 
     if (w->o->as == GP_NPY)
         v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
-    if (gp_write_is_video(w->o)) {
-        if (in->type.dim[0] != in->rows)
-            return gp_why(why, "holds a picture of %lld rows, and this frame has %lld", (long long)in->rows,
-                          (long long)in->type.dim[0]), GP_FAILED;
+    if (gp_write_is_video(w->o) && in->type.dim[0] != in->rows)
+        return gp_why(why, "holds a picture of %lld rows, and this frame has %lld", (long long)in->rows,
+                      (long long)in->type.dim[0]), GP_FAILED;
+    if (gp_write_begins(w->o)) {
         memcpy(head, w->begin, w->nbegin);
         v[0].iov_len = (size_t)(stpcpy(head + w->nbegin, gp_rowsfile_of(w->o->as)->before) - head);
     }

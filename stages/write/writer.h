@@ -14,6 +14,7 @@
 #include "picture_file.h"
 #include "process.h"
 #include "rows_file.h"
+#include "video_how.h"
 #include "y4m_file.h"
 
 enum { GP_WRITE_RUN = 64 };            /* frames in a call, at most */
@@ -37,7 +38,10 @@ typedef struct gp_write_opts {
     bool append;
     int if_exists, durable, subsampling, siting, range;
     int64_t bits;
-    const char *frame_rate, *pixel_aspect, *member;
+    const char *frame_rate, *pixel_aspect, *member, *codec, *preset;
+    double crf;
+    int64_t bitrate;
+    int colors, matrix;
     gp_texts columns;
     /* found by check() */
     gp_loc at;
@@ -46,14 +50,15 @@ typedef struct gp_write_opts {
     gp_filetype as;
     gp_picfile_how pictures;   /* where `as` is one */
     gp_rowsfile_how rows;      /* where it is a list of rows */
-    gp_y4m video;              /* where it is one */
+    gp_y4m video;              /* where it is one; */
+    gp_video_how encode;       /* ... and is encoded */
     bool numbered;             /* has a number: no two frames have one name */
     bool named;                /* has a %n */
     bool timed;                /* has a %t */
     bool resumes;              /* the run may go on from another */
     bool rotates;              /* a joined file is followed by others, and `numbered` or `timed` */
     bool single;               /* one file a frame */
-    bool pages;                /* of a TIFF, each of which is a frame */
+    bool pages;                /* of a TIFF, or pictures of a video that is encoded: each is a frame */
     bool to_stdout;
     bool arrays;               /* to a stream, an array a frame, each with its header */
     int nin;
@@ -133,10 +138,13 @@ typedef struct gp_writer {
 bool gp_write_check(gp_shape *s);
 bool gp_write_shape(gp_shape *s);
 bool gp_write_is_pictures(const gp_write_opts *o);
-/* Rows as text, bytes that need nothing before or behind them; a file that its format makes, by create(). */
+/* Rows as text, bytes that need nothing before or behind them; a file that its format makes, by
+ * create(). */
 bool gp_write_is_text(const gp_write_opts *o);
 bool gp_write_creates(const gp_write_opts *o);
 bool gp_write_is_video(const gp_write_opts *o);
+/* A video that is not encoded: bytes of frames, with others before them. */
+bool gp_write_begins(const gp_write_opts *o);
 bool gp_write_is_folder(const gp_write_opts *o);
 
 /* A file begins, whose frames are like this: what is to be written before the first. */

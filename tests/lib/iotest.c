@@ -2,8 +2,11 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include "color_how.h"
 #include "iotest.h"
 #include "sndfile.h"
+#include "video_how.h"
+#include "y4m_file.h"
 
 /* ---- running --------------------------------------------------------- */
 
@@ -170,5 +173,16 @@ bool io_has_mp3(void)
     bool has = gp_sf_load(why) && gp_sf.check(&(gp_sf_info){ .rate = 8000, .channels = 1, .format = SF_MPEG | SF_MP3 });
     if (!has)
         fprintf(stderr, "SKIPPED: this libsndfile has no MP3\n");
+    return has;
+}
+
+bool io_has_video(void)
+{
+    char why[GP_WHY], note[GP_WHY];
+    gp_y4m size = { .width = 8, .height = 8, .bits = 8 };
+    gp_video_how how = { .codec = "png", .preset = "", .crf = -1, .matrix = -1, .from = GP_GRAY, .to = -1 };
+    bool has = gp_video.fits(&(gp_rowsfile_how){ .video = &size, .encode = &how }, "a.mp4", note, why);
+    if (!has)
+        fprintf(stderr, "SKIPPED: a video %s\n", why);
     return has;
 }

@@ -37,6 +37,8 @@ void io_stop_soon(gp_pipeline *p, void *level);
 
 /* Does libsndfile read and write MP3? It does from 1.1 on; if not, it is said. */
 bool io_has_mp3(void);
+/* The same of FFmpeg's libraries, and that gpipe was built with them. */
+bool io_has_video(void);
 
 #define U8(...) ((gp_type){ GP_U8, sizeof((int64_t[]){ __VA_ARGS__ }) / 8, { __VA_ARGS__ } })
 
