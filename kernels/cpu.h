@@ -169,16 +169,16 @@ template <class T> static inline T __shfl_sync(unsigned mask, T v, int lane, int
 template <class T> static inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32)
 {
     unsigned me = gp_rank() & 31, in_part = me & (width - 1u);
-    return gp_shuffle(mask, v, by <= in_part ? me - by : me);
+    return gp_shuffle(mask, v, (by &= 31) <= in_part ? me - by : me);
 }
 template <class T> static inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32)
 {
     unsigned me = gp_rank() & 31, in_part = me & (width - 1u);
-    return gp_shuffle(mask, v, by < width - in_part ? me + by : me);
+    return gp_shuffle(mask, v, (by &= 31) < width - in_part ? me + by : me);
 }
 template <class T> static inline T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32)
 {
-    unsigned me = gp_rank() & 31, from = me ^ (unsigned)lanes;
+    unsigned me = gp_rank() & 31, from = me ^ ((unsigned)lanes & 31);
     return gp_shuffle(mask, v, from <= (me | (width - 1u)) ? from : me);
 }
 
@@ -249,8 +249,9 @@ static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 /* The trampoline: runs the threads of a block from block->next on. A thread that
- * waits at a barrier lets another fiber call it again for the rest; when the
- * barrier lets it go, all threads have been started and it has no more to do. */
+ * waits lets another fiber call it again for the rest. When such a thread ends, its
+ * fiber calls it again, if there are threads that have not begun: the last of a warp
+ * function does not let others begin. */
 template <auto K> struct gp_trampoline;
 template <class... A, void (*K)(A...)> struct gp_trampoline<K> {
     template <size_t... I> struct index {};
@@ -274,6 +275,7 @@ template <class... A, void (*K)(A...)> struct gp_trampoline<K> {
                     if (gp_waited)
                         return;
                 }
+        b->next.z = dim.z;
     }
 
     template <size_t... I>

@@ -667,6 +667,10 @@ def not_written():
             ("no.mp4", "preset: bad", "src.mkv", "", 1, "'no.mp4'", "'no.mp4' cannot be encoded: 'libx264' says 'Error setting preset/tune bad/"),
             ("no.mkv", "codec: ffv1, preset: fast", "src.mkv", "", 3, "ffv1", "'ffv1' has no 'preset'"),
             ("no.mkv", "codec: ffv1, crf: 3", "src.mkv", "", 3, "ffv1", "'ffv1' has no 'crf', as it is lossless"),
+            ("no.mov", "codec: mjpeg, crf: 40", "src.mkv", "", 3, "mjpeg", "'crf' of 'mjpeg' is from 1 to 31"),
+            ("no.mp4", "crf: 60", "src.mkv", "", 3, "'no.mp4'", "'crf' of 'libx264' is from 0 to 51"),
+            ("no.mp4", "crf: 20, bitrate: 100000", "src.mkv", "", 3, "100000", "'bitrate' takes the place of 'crf': give one of them"),
+            ("no.mp4", "bits: 3", "src.mkv", "", 3, "3", "8 bits are u8, 9 to 16 are u16"),
             ("no.avi", "crf: 3", "src.mkv", "", 3, "'no.avi'", "of which gpipe writes .mp4, .m4v, .mov, .mkv and .webm: let a program"),
             ("no.mp4", "crf: 3", "odd.mkv", "", 3, "'no.mp4'", "is stored as 4:2:0, where colors are of two pixels side by side in two rows, "
              "and has 33 rows of 61 pixels: crop or pad them, or set 'subsampling: 4:4:4'"),
@@ -682,6 +686,9 @@ def not_written():
             line = f.read().splitlines()[-1]
         check(f"not written: {options} of {source}", status == code and says in text and f":{line.rindex(place) + 1}: error: " in text, (status, text))
         check("nothing is there", not glob.glob("no.*") + glob.glob("no[0-9]*"), glob.glob("no*"))
+    for codec in ("mjpeg", "mpeg4"):
+        sizes = [write("q.mov", f"frame_rate: 25, codec: {codec}, crf: {q}", "src.mkv") and os.path.getsize("q.mov") for q in (2, 30)]
+        check(f"crf of {codec}", sizes[1] < 0.7 * sizes[0], sizes)
     status, text = write("no.mp4", "crf: 20")
     check("no rate", status == 3 and "set 'frame_rate', for instance to 25 or 30000/1001; or where frames are from videos, say 'metadata: [pts]'" in text, text)
     status, text = write("no.mkv", "frame_rate: 25, subsampling: 4:4:4", "odd.mkv")

@@ -406,6 +406,8 @@ static bool run_checked(gp_check *c, gp_cpu_runner *r, bool low, gp_dim3 grid, g
     }
     if (f.hit)
         return report_fault(c, &f, errs);
+    if (!ok && gp_cpu_runner_trouble(r))
+        return false;                  /* it is told as without a check */
     if (!ok)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory to check kernel '%s'",
                        c->kernel->name);

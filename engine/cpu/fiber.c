@@ -193,13 +193,15 @@ static void fiber_main(struct fiber *f)
     gp_cpu_runner *r = f->runner;
     arrived(r);
     for (;;) {
-        r->kernel->threads(&r->block, r->args);
-        r->block.next.z = r->block.dim.z;
-        f->waited = false;
+        do {
+            r->kernel->threads(&r->block, r->args);
+            f->waited = false;
+            r->moved++;
+        } while (r->block.next.z < r->block.dim.z && !r->failed);
         struct fiber *to = f->next == f ? &r->host : f->next;
         f->prev->next = f->next;
         f->next->prev = f->prev;
-        r->circle.size--, r->moved++;
+        r->circle.size--;
         release_if_all_wait(r);
         switch_to(r, to);
     }

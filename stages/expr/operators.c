@@ -9,7 +9,8 @@
 static bool is_once(const gp_ew_program *p, const gp_ew_ins *x)
 {
     const int operand[] = { x->a, x->b, x->c };
-    int n = x->op == GP_EW_STORE || x->op == GP_EW_FOLD ? 0 : gp_ew_operands(x->op);
+    bool reads = x->op == GP_EW_STORE || x->op == GP_EW_FOLD || x->op == GP_EW_NEAR || x->op == GP_EW_THROUGH;
+    int n = reads ? 0 : gp_ew_operands(x->op);
     bool once = n > 0 || x->op == GP_EW_NUMBER || x->op == GP_EW_SIZE || x->op == GP_EW_FRAME;
     for (int k = 0; k < n; k++)
         once &= p->ins[operand[k]].once;

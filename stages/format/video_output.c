@@ -97,6 +97,10 @@ static bool choose_encoder(choice *k, const gp_video_how *how, const char *path,
         return gp_why(err, "cannot be encoded: '%s' has no 'preset'", k->encoder->name);
     if (how->crf >= 0 && !is_lossy(k->encoder))
         return gp_why(err, "cannot be encoded: '%s' has no 'crf', as it is lossless", k->encoder->name);
+    const bool quantizer = is_lossy(k->encoder) && !has_option(k->encoder, "crf");
+    const double most = quantizer ? 31 : k->encoder->id == AV_CODEC_ID_H264 || k->encoder->id == AV_CODEC_ID_HEVC ? 51 : 63;
+    if (how->crf > most || (quantizer && how->crf >= 0 && how->crf < 1))
+        return gp_why(err, "cannot be encoded: 'crf' of '%s' is from %d to %g", k->encoder->name, quantizer, most);
     if (missing)
         gp_why(note, "is encoded by '%s', as this libavcodec has no '%s'", k->encoder->name, missing);
     return true;
@@ -229,7 +233,7 @@ static int put_bytes(void *user, uint8_t *from, int n)
     output *o = user;
     char why[GP_WHY];
     if (!gp_put_at(o->fd, from, (size_t)n, o->at, why))
-        return o->error = errno, AVERROR(errno);
+        return o->error = errno ? errno : EIO, AVERROR(o->error);
     o->at += n;
     o->size = o->at > o->size ? o->at : o->size;
     return n;
@@ -485,6 +489,7 @@ bool gp_video_append(gp_rows_out *rows, const void *data, int64_t n, char err[GP
     if (!when(o, &pts, err) || !fill(o, data, err))
         return false;
     o->frame->pts = o->last = pts, o->n++;
+    o->frame->quality = o->codec->global_quality;      /* which some encoders ask of each frame */
     bool ok = encode(o, o->frame, err);
     gp_av.av_frame_unref(o->frame);
     return ok;

@@ -213,6 +213,8 @@ static bool check_coded(gp_shape *s, gp_write_opts *o, const gp_type *t, bool ch
     static const int kind[] = { [GP_Y4M_420] = GP_YUV420, [GP_Y4M_422] = GP_YUV422, [GP_Y4M_444] = GP_YUV444,
                                 [GP_Y4M_MONO] = GP_GRAY };
     char why[GP_WHY], note[GP_WHY], have[128];
+    if (o->bitrate && o->crf >= 0)
+        return gp_shape_fail(s, "bitrate", "'bitrate' takes the place of 'crf': give one of them");
     const char *at = gp_shape_node(s, "codec") ? "codec" : o->to;
     const bool planes = o->colors, gray = t->ndim == 2 || (t->ndim == 3 && t->dim[2] == 1);
     if (!planes && !gray && !(t->ndim == 3 && t->dim[2] == 3))
@@ -237,7 +239,7 @@ static bool check_planes(gp_shape *s, gp_write_opts *o, const gp_type *t)
     bool chosen = gp_shape_node(s, "subsampling") != NULL, deep = t->dtype == GP_U16;
     o->video.subsampling = t->ndim == 3 && !chosen && (!gp_write_creates(o) || o->colors) ? GP_Y4M_444 : o->subsampling;
     o->video.bits = o->bits ? (int)o->bits : deep ? 16 : 8;
-    if (o->bits && deep != (o->bits > 8))
+    if (o->bits && (o->bits < 8 || deep != (o->bits > 8)))
         return gp_shape_fail(s, "bits", "8 bits are u8, 9 to 16 are u16, and frames of '%s' are %s", s->in_name[0],
                              gp_dtype_name(t->dtype));
     if (o->video.subsampling != GP_Y4M_420 && !gp_shape_without(s, "siting", "a video that is not 4:2:0"))

@@ -131,10 +131,34 @@ TEST_EACH(as_the_guide_says, shape)
             v[i] = value(f * N + i);
         for (int i = 0; i < N; i++)
             for (int c = 0, at = i / shape[_i].threads * shape[_i].threads; c < CASES; c++) {
-                float got = out[(f * CASES + c) * N + i], w = want(c, v + at, N - at < shape[_i].threads ? N - at : shape[_i].threads, i - at);
+                float got = out[(f * CASES + c) * N + i], w;
+                w = want(c, v + at, N - at < shape[_i].threads ? N - at : shape[_i].threads, i - at);
                 bool apart = c >= 12 && c <= 16 && got == -1;          /* a GPU that has no such function */
                 ck_assert_msg(got == w || apart, "case %d, frame %d, thread %d: %g in place of %g", c, f, i, got, w);
             }
+    }
+}
+
+/* Nothing behind a warp function lets the threads of other warps begin; with threads that have ended, and none. */
+static const char *const last[] = { "%s", "if (i %% 3) %s", "if (threadIdx.x < 40) %s", "if (threadIdx.x > 30) %s" };
+
+TEST_EACH(all_threads_begin, last)
+{
+    const char *dir = pipe_dir();
+    pipe_npy(dir, "in.npy", BLOCK, 1, value);
+    pipe_text(dir, "k.cu", format("extern \"C\" __global__ void k(const float *in, float *out)\n{\n"
+              "    int i = threadIdx.x;\n    out[i] = in[i];\n    %s\n}\n",
+              format(last[_i], "out[i] += 100 * __popc(__ballot_sync(1u << i % 32, 1));")));
+    pipe_result r = pipe_run(dir, "buffers: {x: {dtype: f32, shape: [96, 1]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                             "  - {use: kernel, source: k.cu, grid: 1, block: 96, args: [in, out], zero: true}\n"
+                             "  - {use: write, path: out.raw}\n", on, NULL, (gp_run_options){ 0 });
+    ck_assert_msg(!r.errs.failed, "%s", r.errs.e[0].msg);
+    size_t bytes;
+    OWNED float *out = (float *)(void *)pipe_read(dir, "out.raw", &bytes);
+    ck_assert_uint_eq(bytes, sizeof(float) * BLOCK);
+    for (int i = 0; i < BLOCK; i++) {
+        const bool has = _i == 1 ? i % 3 != 0 : _i == 2 ? i < 40 : _i == 3 ? i > 30 : true;
+        ck_assert_msg(out[i] == value(i) + (has ? 100 : 0), "thread %d: %g", i, out[i]);
     }
 }
 
