@@ -726,7 +726,7 @@ def ended():
         with open("end.yaml", "w") as f:
             f.write(f"stages:\n  - {{use: read, path: src.mkv, loop: true, out: x}}\n  - {{use: write, path: {name}, frame_rate: 25, in: x, {options}}}\n")
         p = subprocess.Popen([gpipe, "run", "-q", "end.yaml"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        seen = lambda: [f for f in (name, *glob.glob(f".{name}.gpipe-*")) if os.path.exists(f) and os.path.getsize(f) > 100000]
+        seen = lambda: [f for f in (name, *glob.glob(f".{name}.gpipe-*")) if os.path.exists(f) and os.path.getsize(f) > 300000]
         while not seen() and p.poll() is None:
             time.sleep(0.01)
         p.send_signal(end)

@@ -377,6 +377,10 @@ static gp_cpu_bits exchange(struct gp_cpu_block *b, unsigned thread, unsigned ma
     gp_cpu_runner *r = (gp_cpu_runner *)b;
     struct fiber *f = r->now;
     unsigned first = thread & ~31u, all = b->dim.x * b->dim.y * b->dim.z - first, stuck = 0;
+    if (from > 31) {
+        r->trouble = "a thread is at a warp function with a width that is no power of two up to 32";
+        give_up(r);
+    }
     if (!(mask >> (thread - first) & 1)) {
         r->trouble = "a thread is at a warp function whose mask does not name it";
         give_up(r);

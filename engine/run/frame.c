@@ -151,7 +151,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         uint64_t gaps[GP_MAXPORT] = { 0 }, made[GP_MAXPORT] = { 0 };
         if (!st)
             continue;
-        gp_hole hole = gp_worse_hole(hole_of_inputs(s, st), undone && st->states ? GP_HOLE_UNDONE : GP_NO_HOLE);
+        gp_hole hole = undone && st->states ? GP_HOLE_UNDONE : hole_of_inputs(s, st);
         shorten_carried(s, p->run->graph, i);
         bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
         for (int k = 0; k < st->nin; k++) {

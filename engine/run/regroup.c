@@ -103,6 +103,8 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
     m.gaps = m.rows ? seen : 0;
     if (!g->back || !m.hole)           /* a window whose own frame is a hole is one */
         m.hole = m.rows ? GP_NO_HOLE : worst;
+    if (g->drop_tail && worst == GP_HOLE_UNDONE)       /* where the ranks stopped first, it is a tail that is dropped */
+        m.hole = GP_HOLE_UNDONE;
     if (g->drop_partial && m.rows < g->take && !m.hole)
         m.hole = GP_HOLE_DROPPED;
     if (m.hole && p->elsewhere)

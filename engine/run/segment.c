@@ -265,6 +265,16 @@ static void make_parts(gp_actorrt *p)
     }
 }
 
+/* Origins are numbers of buffers before stages were fused, of which there were more. */
+static int origins_end(const gp_actorrt *p)
+{
+    int end = 0;
+    for (int i = 0; i < p->nin; i++)
+        for (int l = 0; l < p->in[i].ring->buffer->norigins; l++)
+            end = p->in[i].ring->buffer->origins[l] < end ? end : p->in[i].ring->buffer->origins[l] + 1;
+    return end;
+}
+
 /* Which inputs are in each buffer: those whose origins all are (metadata.c), in that order, whatever is fused. */
 static void find_from(gp_actorrt *p)
 {
@@ -273,7 +283,8 @@ static void find_from(gp_actorrt *p)
     gp_arena *a = &p->run->arena;
     if (p->nin < 2 || p->regroup)
         return;
-    int *head = GP_NEW(a, int, g->nbuffers), *next = GP_NEW(a, int, p->nin + 1), *seen = GP_NEW(a, int, g->nbuffers);
+    const int end = origins_end(p);        /* what no input has does not matter */
+    int *head = GP_NEW(a, int, end), *next = GP_NEW(a, int, p->nin + 1), *seen = GP_NEW(a, int, end);
     s->from = GP_NEW(a, const int *, g->nbuffers);
     for (int i = p->nin - 1; i >= 0; i--) {        /* head, next: numbers of inputs by their first origin, plus 1; 0: none */
         const gp_buffer *b = p->in[i].ring->buffer;
@@ -287,9 +298,10 @@ static void find_from(gp_actorrt *p)
             int *from = GP_NEW(a, int, p->nin + 1), n = 0;
             b = &g->buffer[st->out[o]];
             for (int l = 0; l < b->norigins; l++)
-                seen[b->origins[l]] = st->out[o] + 1;
+                if (b->origins[l] < end)
+                    seen[b->origins[l]] = st->out[o] + 1;
             for (int l = 0; l < b->norigins; l++)
-                for (int i = head[b->origins[l]]; i; i = next[i]) {
+                for (int i = b->origins[l] < end ? head[b->origins[l]] : 0; i; i = next[i]) {
                     const gp_buffer *in = p->in[i - 1].ring->buffer;
                     int all = 0;
                     while (all < in->norigins && seen[in->origins[all]] == st->out[o] + 1)

@@ -148,7 +148,7 @@ static bool choose_pixels(choice *k, const gp_video_how *how, const gp_y4m *v, c
             list(all, gp_av.av_pix_fmt_desc_get(*p)->name);
         return gp_why(err, "cannot hold %s of %d bits as '%s', which takes %s", words[to], v->bits, k->encoder->name, all);
     }
-    k->full = v->range == GP_Y4M_FULL || k->to >= GP_RGB || (jpeg && v->range != GP_Y4M_LIMITED && how->from >= GP_RGB);
+    k->full = v->range == GP_Y4M_FULL || k->to == GP_RGB || (k->to == GP_GRAY && v->range != GP_Y4M_LIMITED) || (jpeg && v->range != GP_Y4M_LIMITED && how->from >= GP_RGB);
     k->matrix = how->matrix >= 0 ? how->matrix : jpeg ? GP_BT601 : gp_matrix_of_size(v->width, v->height);
     if (jpeg && (!k->full || k->matrix != GP_BT601))
         return gp_why(err, "cannot be encoded: '%s' has the full range and BT.601 alone: say 'range: full' of planes that are so",
@@ -457,6 +457,8 @@ static bool when(output *o, int64_t *pts, char err[GP_WHY])
         o->first = said->value[i], o->first_ns = said->time_ns;
     const double s = clock ? (double)(said->time_ns - o->first_ns) / 1e9 : said->value[i] - o->first;
     *pts = fabs(s) < 1e9 ? llround(s * o->codec->time_base.den) : -1;
+    if (clock && o->n && *pts <= o->last && fabs(s) < 1e9)
+        *pts = o->last + 1;            /* a source that catches up makes several at a time, which is no error */
     o->step = o->n ? *pts - o->last : o->step;
     return !o->n || *pts > o->last
         || gp_why(err, "cannot be written: the frame's '%s' is not later than that of the frame before it: set the option "

@@ -220,6 +220,8 @@ static bool check_coded(gp_shape *s, gp_write_opts *o, const gp_type *t, bool ch
     if (!planes && !gray && !(t->ndim == 3 && t->dim[2] == 3))
         return gp_shape_fail(s, o->to, "'%s' cannot hold %s: frames are [H, W, 3] of red, green and blue, or gray, [H, W]; with "
                              "'colors: planes' they are as of a .y4m", o->path, gp_type_text(t, have));
+    if (!planes && !gp_shape_without(s, "siting", "frames that are not planes, of which colors are in the middle of pixels"))
+        return false;
     o->encode.from = planes ? kind[o->video.subsampling] : gray ? GP_GRAY : GP_RGB;
     o->encode.to = planes || chosen ? kind[o->video.subsampling] : -1;
     if (!planes)
